@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# make            everything below build/        make demo     the main job on a real trace
+# make check      all tests that need no Xen     make bench    speed
+# make check-xen  boots Xen in QEMU              make install  PREFIX= DESTDIR=
+# Variables: CC, SAN=1 (ASan and UBSan), V=1, O=DIR, WITHOUT_XENCTRL=1
+
+CC ?= gcc
+O ?= build
+PREFIX ?= /usr/local
+PKG_CONFIG ?= pkg-config
+Q = $(if $(V),,@)
+say = $(if $(V),@:,@printf '  %-5s %s\n' $(1) $(2))
+
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+
+CFLAGS ?= -O2 -g
+XF_CFLAGS = -std=c11 -D_GNU_SOURCE -I. -I$(O) -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
+	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wundef -fno-common
+ifdef SAN
+XF_CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+LDFLAGS += -fsanitize=address,undefined
+endif
+
+have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo y)
+needed = sqlite3 libelf ncursesw
+missing := $(strip $(foreach p,$(needed),$(if $(call have,$(p)),,$(p))))
+LIBS = $(shell $(PKG_CONFIG) --libs sqlite3 libelf 2>/dev/null) -lm -lpthread
+XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags sqlite3 libelf ncursesw 2>/dev/null)
+TUI_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
+ifndef WITHOUT_XENCTRL
+ifeq ($(call have,xencontrol),y)
+XENCTRL = y
+endif
+endif
+
+lib_dirs = common schemas collector analyzer
+lib_src = $(filter-out collector/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
+cli_src = $(wildcard cli/*.c tui/*.c)
+lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o
+cli_obj = $(cli_src:%.c=$(O)/%.o)
+sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
+
+.PHONY: all deps demo check check-xen bench install clean
+all: packages $(O)/xenfault
+
+.PHONY: packages
+packages:
+ifneq ($(missing),)
+	@echo "missing: $(missing). On Debian: sh tests/setup.sh" >&2; exit 1
+endif
+ifneq ($(XENCTRL),y)
+	@echo "note: built without libxenctrl (package libxen-dev): no xenfault-drain"
+endif
+
+$(O)/xenfault: $(cli_obj) $(O)/libxenfault.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(TUI_LIBS)
+
+$(O)/libxenfault.a: $(lib_obj)
+	$(call say,AR,$@)
+	$(Q)rm -f $@; ar rcs $@ $^
+
+$(O)/schema_sql.c: schemas/embed.sh $(sql)
+	@mkdir -p $(@D)
+	$(Q)sh schemas/embed.sh $(sql) >$@
+
+$(O)/%.o: %.c | packages
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/schema_sql.o: $(O)/schema_sql.c
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d)
+
+deps:
+	@sh tests/setup.sh
+
+clean:
+	rm -rf $(O)

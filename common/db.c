@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* SQLite with this project's errors.  In: SQL.  Out: rows, struct xf_error. */
+#include "common/db.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
+{
+	int code = sqlite3_extended_errcode(db), sys = sqlite3_system_errno(db);
+
+	if ((code & 0xff) == SQLITE_INTERRUPT)
+		return xf_fail(err, XF_INTERRUPTED, "interrupted");
+	if ((code & 0xff) == SQLITE_FULL || (code & 0xff) == SQLITE_IOERR) {
+		errno = sys;
+		if (sys)
+			return xf_fail_errno(err, XF_IO, "%s: %s", what, sqlite3_errmsg(db));
+		return xf_fail(err, XF_IO, "%s: %s", what, sqlite3_errmsg(db));
+	}
+	if ((code & 0xff) == SQLITE_NOTADB)
+		return xf_fail(err, XF_FORMAT, "%s: not a SQLite database", what);
+	if ((code & 0xff) == SQLITE_NOMEM)
+		return xf_fail_nomem(err);
+	return xf_fail(err, XF_DB, "%s: %s", what, sqlite3_errmsg(db));
+}
+
+/* The first words of a statement, enough to find it. */
+static const char *brief(const char *sql, char *text, size_t size)
+{
+	size_t n = 0;
+
+	while (*sql == ' ' || *sql == '\n' || *sql == '\t')
+		sql++;
+	for (; sql[n] && sql[n] != '\n' && n < size - 1; n++)
+		text[n] = sql[n];
+	text[n] = '\0';
+	return text;
+}
+
+int xf_db_exec(sqlite3 *db, const char *sql, struct xf_error *err)
+{
+	char text[60];
+
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
+		return 0;
+	return xf_db_fail(db, brief(sql, text, sizeof(text)), err);
+}
+
+int xf_db_prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, struct xf_error *err)
+{
+	char text[60];
+
+	if (sqlite3_prepare_v2(db, sql, -1, stmt, NULL) == SQLITE_OK)
+		return 0;
+	return xf_db_fail(db, brief(sql, text, sizeof(text)), err);
+}
+
+int xf_db_step(sqlite3_stmt *stmt, struct xf_error *err)
+{
+	int code = sqlite3_step(stmt);
+	char text[60];
+
+	if (code == SQLITE_ROW)
+		return 1;
+	if (code == SQLITE_DONE)
+		return 0;
+	return xf_db_fail(sqlite3_db_handle(stmt), brief(sqlite3_sql(stmt), text, sizeof(text)), err);
+}
+
+int xf_db_int(sqlite3 *db, const char *sql, int64_t *value, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt, sql, err);
+
+	if (code)
+		return code;
+	code = xf_db_step(stmt, err);
+	if (code == 1) {
+		*value = sqlite3_column_int64(stmt, 0);
+		code = 0;
+	} else if (code == 0) {
+		code = xf_fail(err, XF_DB, "no row from: %s", sql);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int check_version(sqlite3 *db, const char *path, struct xf_error *err)
+{
+	int64_t id, version, tables;
+	int code;
+
+	if ((code = xf_db_int(db, "PRAGMA application_id", &id, err)) ||
+		(code = xf_db_int(db, "PRAGMA user_version", &version, err)) ||
+		(code = xf_db_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err)))
+		return code;
+	if (id != XF_APPLICATION_ID)
+		return xf_fail(err, XF_FORMAT,
+			"%s: %s; xenfault import makes one from a trace file", path,
+			tables ? "a SQLite database of another program" : "an empty database");
+	if (version > XF_SCHEMA_VERSION)
+		return xf_fail(err, XF_FORMAT,
+			"%s: written by a newer xenfault (schema %lld, this one knows %d); upgrade xenfault",
+			path, (long long)version, XF_SCHEMA_VERSION);
+	if (version < XF_SCHEMA_VERSION)
+		return xf_fail(err, XF_FORMAT,
+			"%s: written by an older xenfault (schema %lld, this one needs %d); "
+			"import the trace again",
+			path, (long long)version, XF_SCHEMA_VERSION);
+	return 0;
+}
+
+int xf_db_open(sqlite3 **db, const char *path, int read_only, struct xf_error *err)
+{
+	int code;
+
+	*db = NULL;
+	if (access(path, R_OK))
+		return xf_fail_errno(err, XF_IO, "cannot read %s", path);
+	if (sqlite3_open_v2(path, db, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
+		    NULL) != SQLITE_OK) {
+		code = *db ? xf_db_fail(*db, path, err) : xf_fail_nomem(err);
+		goto fail;
+	}
+	sqlite3_busy_timeout(*db, 10000);
+	code = check_version(*db, path, err);
+	if (!code)
+		return 0;
+	if (err && err->code == XF_FORMAT && strstr(err->text, "not a SQLite")) {
+		xf_error_clear(err);
+		code = xf_fail(err, XF_FORMAT,
+			"%s: not a xenfault database; if it is a trace, make one with: xenfault import %s",
+			path, path);
+	}
+fail:
+	sqlite3_close(*db);
+	*db = NULL;
+	return code;
+}

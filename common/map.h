@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A hash map from 64-bit keys to 64-bit values (often pointers).
+ * In: keys.  Out: values.  Any key is allowed.  Memory grows with the number of keys.
+ */
+#ifndef XF_COMMON_MAP_H
+#define XF_COMMON_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct xf_map {
+	struct xf_map_slot *slots; /* zero-initialised struct is an empty map */
+	size_t size, used, count;
+};
+
+/* The value of a key, or NULL; valid until the next xf_map_put(). */
+uint64_t *xf_map_get(const struct xf_map *map, uint64_t key);
+
+/* The value of a key, made as 0 if it is new; NULL = out of memory. */
+uint64_t *xf_map_put(struct xf_map *map, uint64_t key);
+
+/* Removes a key if it is there. */
+void xf_map_remove(struct xf_map *map, uint64_t key);
+
+/* Walks all entries in no order: *cursor starts at 0; false at the end. */
+bool xf_map_next(const struct xf_map *map, size_t *cursor, uint64_t *key, uint64_t *value);
+
+/* Frees the table, not what its values point to; the map is empty again. */
+void xf_map_free(struct xf_map *map);
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Commands and options from one table.  In: argv.  Out: struct xf_options, help text. */
+#include "common/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct xf_command_info xf_commands[XF_CMD_COUNT] = {
+#define X(id, name, args, summary) [XF_CMD_##id] = {name, args, summary},
+	XF_COMMANDS(X)
+#undef X
+};
+
+#define C(id) (1u << XF_CMD_##id)
+#define ROWS  (C(FORKS) | C(PAGES) | C(EVENTS) | C(SQL))
+#define ALL   ((1u << XF_CMD_COUNT) - 1)
+
+typedef int setter(struct xf_options *options, const char *value, struct xf_error *err);
+
+static int set_output(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->output = value;
+	return 0;
+}
+
+static int set_force(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->force = true;
+	return 0;
+}
+
+static int set_no_analyze(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->no_analyze = true;
+	return 0;
+}
+
+static int set_fail_on_loss(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->fail_on_loss = true;
+	return 0;
+}
+
+static int set_help(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->help = true;
+	return 0;
+}
+
+static int set_format(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	int format = xf_format_by_name(value);
+
+	if (format < 0)
+		return xf_fail(err, XF_USAGE, "--format %s: it is text, csv or jsonl", value);
+	o->format = (enum xf_format)format;
+	return 0;
+}
+
+/* A whole number from 0 to limit, all of the text; negative on failure. */
+static int64_t number(const char *text, int64_t limit)
+{
+	char *end;
+	long long value;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	return *end || errno || value > limit ? -1 : value;
+}
+
+static int set_domain(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	char text[32], *v;
+
+	if (*value == 'd' && strlen(value) < sizeof(text)) {
+		strcpy(text, value + 1);
+		v = strchr(text, 'v');
+		if (v)
+			*v++ = '\0';
+		o->domid = (int)number(text, 0x7fff);
+		o->vcpu = v ? (int)number(v, 0xffff) : -1;
+		if (o->domid >= 0 && (!v || o->vcpu >= 0))
+			return 0;
+	}
+	return xf_fail(err, XF_USAGE, "--domain %s: it is dN or dNvM, such as d0 or d3v1", value);
+}
+
+static int set_when(struct xf_when *when, const char *name, const char *value, struct xf_error *err)
+{
+	size_t length = strlen(value);
+	char *end;
+
+	errno = 0;
+	if (length > 1 && value[length - 1] == 'c') {
+		when->unit = XF_WHEN_CYCLES;
+		when->cycles = strtoull(value, &end, 0);
+		if (end == value + length - 1 && *value >= '0' && *value <= '9' && !errno)
+			return 0;
+	} else {
+		when->unit = XF_WHEN_SECONDS;
+		when->seconds = strtod(value, &end);
+		if (length && !*end && isfinite(when->seconds) && when->seconds >= 0)
+			return 0;
+	}
+	return xf_fail(err, XF_USAGE,
+		"%s %s: seconds from the first record, such as 1.5, or a TSC in cycles with a c behind",
+		name, value);
+}
+
+static int set_from(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	return set_when(&o->from, "--from", value, err);
+}
+
+static int set_to(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	return set_when(&o->to, "--to", value, err);
+}
+
+static int set_limit(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	o->limit = number(value, INT64_MAX);
+	return o->limit < 0 ? xf_fail(err, XF_USAGE, "--limit %s: not a number of rows", value) : 0;
+}
+
+static int set_fork(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	o->fork = number(value, INT64_MAX);
+	return o->fork < 0 ? xf_fail(err, XF_USAGE,
+				     "--fork %s: not a fork number; xenfault forks lists them", value)
+			   : 0;
+}
+
+static int set_cpu_hz(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	char *end;
+	double hz;
+
+	hz = strtod(value, &end);
+	if (end != value) {
+		static const struct {
+			const char *suffixes;
+			double factor;
+		} units[] = {{"kK", 1e3}, {"mM", 1e6}, {"gG", 1e9}};
+
+		for (int i = 0; i < 3 && *end; i++) {
+			if (strchr(units[i].suffixes, *end)) {
+				hz *= units[i].factor;
+				end++;
+				break;
+			}
+		}
+		if (!*end && hz >= 1e3 && hz <= 1e12) {
+			o->cpu_hz = (uint64_t)(hz + 0.5);
+			return 0;
+		}
+	}
+	return xf_fail(err, XF_USAGE, "--cpu-hz %s: cycles per second, such as 2445400000 or 2.4454G",
+		value);
+}
+
+static int set_symbols(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	if (o->nsymbols == XF_MAX_SYMBOL_FILES)
+		return xf_fail(err, XF_USAGE, "more than %d --symbols files", XF_MAX_SYMBOL_FILES);
+	o->symbols[o->nsymbols++] = (struct xf_symbol_file){.path = value, .domid = -1};
+	return 0;
+}
+
+static int set_symbols_domain(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	int domid = *value == 'd' ? (int)number(value + 1, 0x7fff) : -1;
+
+	if (domid < 0)
+		return xf_fail(err, XF_USAGE, "--symbols-domain %s: it is dN, such as d0", value);
+	if (!o->nsymbols)
+		return xf_fail(err, XF_USAGE,
+			"--symbols-domain stands behind the --symbols file that it is about");
+	o->symbols[o->nsymbols - 1].domid = domid;
+	return 0;
+}
+
+static int set_kaslr_offset(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	char *end;
+
+	if (!o->nsymbols)
+		return xf_fail(err, XF_USAGE,
+			"--kaslr-offset stands behind the --symbols file that it is about");
+	errno = 0;
+	o->symbols[o->nsymbols - 1].offset = strtoull(value, &end, 0);
+	if (end == value || *end || errno)
+		return xf_fail(err, XF_USAGE, "--kaslr-offset %s: a number, such as 0x1e000000", value);
+	return 0;
+}
+
+static const struct option_info {
+	unsigned commands;
+	const char *name;
+	char key; /* short form, 0 = none */
+	const char *argument;
+	setter *set;
+	const char *help;
+} table[] = {
+	{C(IMPORT), "output", 'o', "DB", set_output, "the database; default: FILE with .db appended"},
+	{C(IMPORT), "force", 'f', NULL, set_force, "replace DB if it is there"},
+	{C(IMPORT), "no-analyze", 0, NULL, set_no_analyze, "only the events; xenfault analyze does the rest"},
+	{C(IMPORT) | C(INFO), "fail-on-loss", 0, NULL, set_fail_on_loss,
+		"exit status 7 if records were lost"},
+	{ROWS, "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
+	{ROWS & ~C(SQL), "domain", 0, "DOM", set_domain, "only domain dN, or its vCPU dNvM"},
+	{ROWS & ~C(SQL), "from", 0, "TIME", set_from,
+		"seconds from the first record, or TSC cycles with a c behind"},
+	{ROWS & ~C(SQL), "to", 0, "TIME", set_to, "likewise; both ends are included"},
+	{ROWS, "limit", 0, "N", set_limit, "at most N rows"},
+	{C(PAGES) | C(EVENTS), "fork", 0, "N", set_fork, "only what belongs to fork N"},
+	{C(IMPORT) | C(ANALYZE) | C(EVENTS) | C(SQL), "symbols", 0, "FILE", set_symbols,
+		"ELF, System.map or kallsyms of the guest kernel; may be repeated"},
+	{C(IMPORT) | C(ANALYZE) | C(EVENTS) | C(SQL), "symbols-domain", 0, "dN", set_symbols_domain,
+		"the --symbols before it is only for domain dN"},
+	{C(IMPORT) | C(ANALYZE) | C(EVENTS) | C(SQL), "kaslr-offset", 0, "N", set_kaslr_offset,
+		"added to the addresses of the --symbols before it"},
+	{C(IMPORT) | C(ANALYZE) | C(INFO) | ROWS, "cpu-hz", 0, "HZ", set_cpu_hz,
+		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
+	{ALL, "help", 'h', NULL, set_help, "this text"},
+};
+
+#define NOPTIONS (sizeof(table) / sizeof(table[0]))
+
+int xf_command_by_name(const char *name)
+{
+	for (int i = 0; i < XF_CMD_COUNT; i++)
+		if (!strcmp(name, xf_commands[i].name))
+			return i;
+	return -1;
+}
+
+static int parse_error(int argc, char **argv, int key, const char *command, struct xf_error *err)
+{
+	const char *name = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
+
+	if (key == ':')
+		return xf_fail(err, XF_USAGE, "%s needs a value; see: xenfault %s --help", name, command);
+	if (optopt > 0 && optopt < 256 && name[1] != '-')
+		return xf_fail(err, XF_USAGE, "xenfault %s has no option -%c; see: xenfault %s --help",
+			command, optopt, command);
+	if (optopt >= 256)
+		return xf_fail(err, XF_USAGE, "%s takes no value", name);
+	return xf_fail(err, XF_USAGE, "xenfault %s has no option %s; see: xenfault %s --help", command,
+		name, command);
+}
+
+int xf_options_parse(struct xf_options *o, int argc, char **argv, struct xf_error *err)
+{
+	struct option longs[NOPTIONS + 1] = {{0}};
+	char shorts[2 * NOPTIONS + 3] = ":", *s = shorts + 1;
+	unsigned bit = 1u << o->command;
+	int n = 0, key, code;
+
+	*o = (struct xf_options){
+		.command = o->command, .domid = -1, .vcpu = -1, .limit = -1, .fork = -1};
+	for (size_t i = 0; i < NOPTIONS; i++) {
+		if (!(table[i].commands & bit))
+			continue;
+		longs[n++] = (struct option){
+			table[i].name, table[i].argument ? required_argument : no_argument, NULL, 256 + (int)i};
+		if (table[i].key) {
+			*s++ = table[i].key;
+			if (table[i].argument)
+				*s++ = ':';
+		}
+	}
+	opterr = 0;
+	optind = 0;
+	while ((key = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const struct option_info *option = NULL;
+
+		if (key == '?' || key == ':')
+			return parse_error(argc, argv, key, xf_commands[o->command].name, err);
+		if (key >= 256)
+			option = &table[key - 256];
+		for (size_t i = 0; i < NOPTIONS && !option; i++)
+			if (table[i].key == key && (table[i].commands & bit))
+				option = &table[i];
+		code = option->set(o, optarg, err);
+		if (code)
+			return code;
+	}
+	o->nargs = argc - optind;
+	o->args = argv + optind;
+	return 0;
+}
+
+void xf_options_help(FILE *file)
+{
+	fputs("xenfault shows what page tables cost a Xen guest.\n\nusage: xenfault COMMAND [OPTION ...]"
+	      " ARGUMENT ...\n\n",
+		file);
+	for (int i = 0; i < XF_CMD_COUNT; i++)
+		fprintf(file, "  %-8s %-21s %s\n", xf_commands[i].name, xf_commands[i].arguments,
+			xf_commands[i].summary);
+	fputs("\nxenfault COMMAND --help lists the options of one command; xenfault help exit-codes\n"
+	      "the exit statuses.\n",
+		file);
+}
+
+void xf_options_help_command(FILE *file, enum xf_command command)
+{
+	const struct xf_command_info *info = &xf_commands[command];
+
+	fprintf(file, "usage: xenfault %s [OPTION ...] %s\n\n%s\n\n", info->name, info->arguments,
+		info->summary);
+	for (size_t i = 0; i < NOPTIONS; i++) {
+		char name[64];
+
+		if (!(table[i].commands & 1u << command))
+			continue;
+		snprintf(name, sizeof(name), "%s%c%s--%s%s%s", table[i].key ? "-" : "",
+			table[i].key ? table[i].key : ' ', table[i].key ? ", " : "   ", table[i].name,
+			table[i].argument ? " " : "", table[i].argument ? table[i].argument : "");
+		fprintf(file, "  %-25s %s\n", name, table[i].help);
+	}
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows to a stream.  In: cells.  Out: text in columns, CSV (RFC 4180) or JSON lines.
+ * Numbers are formatted by hand: `events` prints millions of rows.
+ */
+#include "common/output.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFER	(64 * 1024)
+#define LONGEST 512 /* an item that is not text fits in this */
+
+struct xf_out {
+	FILE *file;
+	enum xf_format format;
+	const struct xf_column *columns;
+	size_t ncolumns;
+	size_t column; /* next cell */
+	size_t line;   /* characters written of this text line, to align after an overlong cell */
+	size_t due;    /* where the next cell should start */
+	bool header_done;
+	int sys; /* errno of the first failed write */
+	size_t used;
+	char buffer[BUFFER];
+};
+
+int xf_out_new(struct xf_out **out, FILE *file, enum xf_format format,
+	const struct xf_column *columns, size_t ncolumns, struct xf_error *err)
+{
+	struct xf_out *o = malloc(sizeof(*o));
+
+	if (!o)
+		return xf_fail_nomem(err);
+	memset(o, 0, offsetof(struct xf_out, buffer));
+	o->file = file;
+	o->format = format;
+	o->columns = columns;
+	o->ncolumns = ncolumns;
+	*out = o;
+	return 0;
+}
+
+static void flush(struct xf_out *o)
+{
+	if (o->used && !o->sys && fwrite(o->buffer, 1, o->used, o->file) != o->used)
+		o->sys = errno ? errno : EIO;
+	o->used = 0;
+}
+
+static void put(struct xf_out *o, const char *text, size_t length)
+{
+	while (length) {
+		size_t part = BUFFER - o->used < length ? BUFFER - o->used : length;
+
+		memcpy(o->buffer + o->used, text, part);
+		o->used += part;
+		text += part;
+		length -= part;
+		if (o->used == BUFFER)
+			flush(o);
+	}
+}
+
+static void put_string(struct xf_out *o, const char *text)
+{
+	put(o, text, strlen(text));
+}
+
+static void pad(struct xf_out *o, size_t n)
+{
+	static const char blanks[] = "                                ";
+
+	for (; n; n -= n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1)
+		put(o, blanks, n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1);
+}
+
+/* Writes the digits so that they end at end; returns their start. */
+static char *decimal(char *end, uint64_t value)
+{
+	do
+		*--end = (char)('0' + value % 10);
+	while (value /= 10);
+	return end;
+}
+
+static char *hexadecimal(char *end, uint64_t value)
+{
+	do
+		*--end = "0123456789abcdef"[value & 15];
+	while (value >>= 4);
+	*--end = 'x';
+	*--end = '0';
+	return end;
+}
+
+/* One cell of a text table: aligned, and an overlong one pushes only as far as it must. */
+static void text_cell(struct xf_out *o, const char *cell, size_t length, bool left)
+{
+	const struct xf_column *column = &o->columns[o->column];
+	size_t width = column->width > 0 ? (size_t)column->width : length;
+	size_t shown = length;
+	bool last = o->column + 1 == o->ncolumns;
+
+	/* characters, not bytes: UTF-8 continuation bytes take no room */
+	for (size_t i = 0; i < length; i++)
+		shown -= (cell[i] & 0xc0) == 0x80;
+	if (o->column) {
+		put(o, " ", 1);
+		o->line++;
+		o->due++;
+	}
+	o->due += width;
+	if (!left && o->line + shown < o->due) {
+		pad(o, o->due - o->line - shown);
+		o->line = o->due - shown;
+	}
+	put(o, cell, length);
+	o->line += shown;
+	if (left && !last && o->line < o->due) {
+		pad(o, o->due - o->line);
+		o->line = o->due;
+	}
+}
+
+static void csv_text(struct xf_out *o, const char *text)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		put_string(o, text);
+		return;
+	}
+	put(o, "\"", 1);
+	for (; *text; text++) {
+		if (*text == '"')
+			put(o, "\"", 1);
+		put(o, text, 1);
+	}
+	put(o, "\"", 1);
+}
+
+static void json_text(struct xf_out *o, const char *text)
+{
+	put(o, "\"", 1);
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		char escaped[8];
+
+		if (c == '"' || c == '\\') {
+			escaped[0] = '\\';
+			escaped[1] = (char)c;
+			put(o, escaped, 2);
+		} else if (c < 0x20) {
+			snprintf(escaped, sizeof(escaped), "\\u%04x", c);
+			put(o, escaped, 6);
+		} else {
+			put(o, text, 1);
+		}
+	}
+	put(o, "\"", 1);
+}
+
+void xf_out_header(struct xf_out *o)
+{
+	if (o->header_done)
+		return;
+	o->header_done = true;
+	if (o->format == XF_FORMAT_JSONL)
+		return;
+	for (o->column = 0; o->column < o->ncolumns; o->column++) {
+		const struct xf_column *column = &o->columns[o->column];
+
+		if (o->format == XF_FORMAT_CSV) {
+			if (o->column)
+				put(o, ",", 1);
+			csv_text(o, column->name);
+		} else {
+			const char *title = column->title ? column->title : column->name;
+
+			text_cell(o, title, strlen(title), column->type == XF_CELL_TEXT);
+		}
+	}
+	o->column = o->line = o->due = 0;
+	put(o, "\n", 1);
+}
+
+/* What stands before a cell: comma, key. */
+static void open_cell(struct xf_out *o)
+{
+	if (!o->header_done)
+		xf_out_header(o);
+	if (o->format == XF_FORMAT_TEXT)
+		return;
+	if (o->format == XF_FORMAT_JSONL) {
+		put(o, o->column ? "," : "{", 1);
+		json_text(o, o->columns[o->column].name);
+		put(o, ":", 1);
+	} else if (o->column) {
+		put(o, ",", 1);
+	}
+}
+
+static void close_cell(struct xf_out *o)
+{
+	if (++o->column < o->ncolumns)
+		return;
+	o->column = o->line = o->due = 0;
+	if (o->format == XF_FORMAT_JSONL)
+		put(o, "}", 1);
+	put(o, "\n", 1);
+	if (o->used > BUFFER - LONGEST)
+		flush(o);
+}
+
+static void number_cell(struct xf_out *o, const char *text, size_t length, bool quoted)
+{
+	open_cell(o);
+	if (o->format == XF_FORMAT_TEXT) {
+		text_cell(o, text, length, false);
+	} else {
+		if (quoted)
+			put(o, "\"", 1);
+		put(o, text, length);
+		if (quoted)
+			put(o, "\"", 1);
+	}
+	close_cell(o);
+}
+
+void xf_out_int(struct xf_out *o, int64_t value)
+{
+	enum xf_cell_type type = o->columns[o->column].type;
+	char digits[32], *end = digits + sizeof(digits), *start;
+	bool hex = type == XF_CELL_HEX || (type == XF_CELL_TEXTHEX && o->format == XF_FORMAT_TEXT);
+
+	if (hex) {
+		start = hexadecimal(end, (uint64_t)value);
+	} else {
+		start = decimal(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+		if (value < 0)
+			*--start = '-';
+	}
+	number_cell(o, start, (size_t)(end - start),
+		type == XF_CELL_HEX && o->format == XF_FORMAT_JSONL);
+}
+
+void xf_out_real(struct xf_out *o, double value)
+{
+	char digits[LONGEST];
+	int n = snprintf(digits, sizeof(digits), "%.*f", o->format == XF_FORMAT_TEXT ? 1 : 3, value);
+
+	number_cell(o, digits, (size_t)n, false);
+}
+
+void xf_out_text(struct xf_out *o, const char *text)
+{
+	open_cell(o);
+	if (o->format == XF_FORMAT_TEXT)
+		text_cell(o, text, strlen(text), o->columns[o->column].type == XF_CELL_TEXT);
+	else if (o->format == XF_FORMAT_CSV)
+		csv_text(o, text);
+	else
+		json_text(o, text);
+	close_cell(o);
+}
+
+void xf_out_null(struct xf_out *o)
+{
+	open_cell(o);
+	if (o->format == XF_FORMAT_TEXT)
+		text_cell(o, "-", 1, o->columns[o->column].type == XF_CELL_TEXT);
+	else if (o->format == XF_FORMAT_JSONL)
+		put_string(o, "null");
+	close_cell(o);
+}
+
+void xf_out_row(struct xf_out *o, struct sqlite3_stmt *stmt)
+{
+	for (size_t i = 0; i < o->ncolumns; i++) {
+		switch (sqlite3_column_type(stmt, (int)i)) {
+		case SQLITE_NULL:
+			xf_out_null(o);
+			break;
+		case SQLITE_INTEGER:
+			xf_out_int(o, sqlite3_column_int64(stmt, (int)i));
+			break;
+		case SQLITE_FLOAT:
+			xf_out_real(o, sqlite3_column_double(stmt, (int)i));
+			break;
+		default:
+			xf_out_text(o, (const char *)sqlite3_column_text(stmt, (int)i));
+		}
+	}
+}
+
+bool xf_out_failed(const struct xf_out *o)
+{
+	return o->sys != 0;
+}
+
+int xf_out_close(struct xf_out *o, struct xf_error *err)
+{
+	int sys;
+
+	if (!o)
+		return 0;
+	flush(o);
+	if (!o->sys && fflush(o->file))
+		o->sys = errno;
+	sys = o->sys;
+	free(o);
+	if (!sys)
+		return 0;
+	errno = sys;
+	return xf_fail_errno(err, XF_IO, "cannot write the output");
+}
+
+int xf_format_by_name(const char *name)
+{
+	static const char *const names[] = {"text", "csv", "jsonl"};
+
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(name, names[i]))
+			return i;
+	return -1;
+}

@@ -1,0 +1,70 @@
+-- SPDX-License-Identifier: GPL-2.0-or-later
+-- Derivations: what the analyzer concluded from the facts.  Dropped and rebuilt at will.
+
+CREATE TABLE fork (
+	fork_id     INTEGER PRIMARY KEY,
+	domid       INTEGER,
+	vcpu        INTEGER,           -- where it began
+	tsc_start   INTEGER NOT NULL,  -- first and last record of it, cycles
+	tsc_end     INTEGER NOT NULL,
+	tsc_pin     INTEGER,           -- the child's tables pinned: the guest's own end of it
+	mechanism   TEXT NOT NULL,
+	pt_pages    INTEGER NOT NULL,  -- distinct page-table pages
+	ptes        INTEGER NOT NULL,  -- entries changed
+	faults      INTEGER NOT NULL,  -- hardware faults it cost
+	unhooks     INTEGER NOT NULL,
+	rehooks     INTEGER NOT NULL,
+	emulations  INTEGER NOT NULL,
+	flushes     INTEGER NOT NULL,
+	spurious    INTEGER NOT NULL,
+	cow_faults  INTEGER NOT NULL,
+	complete    INTEGER NOT NULL,
+	rip         INTEGER,           -- the instruction that write-protects
+	ended_by    TEXT NOT NULL,
+	doubt       TEXT,              -- NULL, or why this row may be wrong
+	first_event INTEGER NOT NULL,
+	last_event  INTEGER NOT NULL
+);
+
+CREATE TABLE sequence (
+	sequence_id INTEGER PRIMARY KEY,
+	fork_id     INTEGER,           -- NULL = no fork
+	domid       INTEGER,
+	vcpu        INTEGER,
+	pt_page     INTEGER,           -- guest-linear address of the page-table page
+	frame       INTEGER,
+	va_base     INTEGER,           -- first VA it maps, where known
+	mechanism   TEXT NOT NULL,
+	tsc_start   INTEGER NOT NULL,
+	tsc_end     INTEGER NOT NULL,
+	tsc_slack   INTEGER NOT NULL,  -- 0 = exact, else start and end may each lie so many cycles later
+	faults      INTEGER NOT NULL,
+	ptes        INTEGER NOT NULL,
+	unhooks     INTEGER NOT NULL,
+	rehooks     INTEGER NOT NULL,
+	emulations  INTEGER NOT NULL,
+	flushes     INTEGER NOT NULL,
+	spurious    INTEGER NOT NULL,
+	ended_by    TEXT NOT NULL,
+	complete    INTEGER NOT NULL,
+	first_event INTEGER NOT NULL,
+	last_event  INTEGER NOT NULL
+);
+
+CREATE TABLE spurious_fault (
+	event_id    INTEGER PRIMARY KEY,
+	cause       TEXT NOT NULL,     -- reported, rehooked, raced
+	other_vcpu  INTEGER,
+	other_event INTEGER,           -- the event it lost to
+	gap         INTEGER,           -- cycles between the two
+	confidence  TEXT NOT NULL      -- certain, likely
+);
+
+-- What the analyzer cannot vouch for.
+CREATE TABLE finding (
+	code  TEXT PRIMARY KEY,
+	count INTEGER NOT NULL,
+	text  TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX sequence_by_fork ON sequence (fork_id);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One event, as the collector hands it on and as one row of the table `event` holds it.
+ * This is the C side of schemas/facts.sql: the two change together.
+ */
+#ifndef XF_SCHEMAS_EVENT_H
+#define XF_SCHEMAS_EVENT_H
+
+#include <stdint.h>
+
+/*
+ * X(enum, name, what it is).  The number is stored in the table `event`: append, never reorder.
+ */
+#define XF_KINDS(X)                                                                                \
+	X(PAGE_FAULT, "page_fault", "page fault delivered to the guest")                           \
+	X(EMULATE, "emulate", "PTE write done by Xen")                                             \
+	X(UNHOOK, "unhook", "page-table page made writable (2006) or gone out of sync (shadow)")   \
+	X(REHOOK, "rehook", "page-table page write-protected again")                               \
+	X(FLUSH, "flush", "TLB flush")                                                             \
+	X(SPURIOUS, "spurious", "fault at which Xen itself found nothing to do")                   \
+	X(BATCH, "batch", "hypercall that changes PTEs")                                           \
+	X(FIXUP, "fixup", "fault that Xen resolved by bringing its shadow up to date")             \
+	X(NOT_SHADOW, "not_shadow", "fault of a PV domain's address that was not delivered")       \
+	X(RESYNC_ONLY, "resync_only", "shadow refreshed, page stays out of sync")                  \
+	X(UNSHADOW, "unshadow", "page no longer treated as a page table")                          \
+	X(WRMAP, "wrmap", "all shadows searched for writable mappings of a page")                  \
+	X(UNPIN, "unpin", "top-level shadow given up for memory")                                  \
+	X(MMIO, "mmio", "access to an emulated device")                                            \
+	X(DYING, "dying", "shadow creation failed, domain dying")                                  \
+	X(TASK_SWITCH, "task_switch", "hypercall stack_switch: the guest kernel switches tasks")   \
+	X(MULTICALL, "multicall", "hypercall multicall, count = number of calls")                  \
+	X(MMUEXT, "mmuext", "hypercall mmuext_op (pin, new base, flush ...), content unrecorded")  \
+	X(IRET, "iret", "hypercall iret")                                                          \
+	X(HYPERCALL, "hypercall", "any other hypercall, arg1 = its number")                        \
+	X(PRIVOP, "privop", "privileged instruction emulated")                                     \
+	X(TRAP, "trap", "trap other than a page fault given to a PV guest")                        \
+	X(INVALID_OP, "invalid_op", "forced invalid opcode handled")                               \
+	X(LDT_FAULT, "ldt_fault", "LDT page mapped on demand")                                     \
+	X(FPU, "fpu", "lazy FPU state restored")                                                   \
+	X(CR3_WRITE, "cr3_write", "guest loads CR3")                                               \
+	X(CR_WRITE, "cr_write", "guest writes another control register")                           \
+	X(INVLPG, "invlpg", "guest invalidates one address")                                       \
+	X(DOMAIN_ADD, "domain_add", "domain created")                                              \
+	X(DOMAIN_REMOVE, "domain_remove", "domain destroyed")                                      \
+	X(LOSS, "loss", "records lost on this pCPU, count = how many")
+
+enum xf_kind {
+	XF_KIND_NONE,
+#define X(name, text, what) XF_##name,
+	XF_KINDS(X)
+#undef X
+	XF_KIND_COUNT
+};
+
+/* Bits of xf_event.has: which members were in the record (the others are NULL in the table). */
+#define XF_HAS_OWNER (1u << 0) /* domid, vcpu */
+#define XF_HAS_VA    (1u << 1)
+#define XF_HAS_RIP   (1u << 2)
+#define XF_HAS_ERROR (1u << 3)
+#define XF_HAS_PTE   (1u << 4)
+#define XF_HAS_FRAME (1u << 5)
+#define XF_HAS_COUNT (1u << 6)
+#define XF_HAS_ARG1  (1u << 7)
+#define XF_HAS_ARG2  (1u << 8)
+#define XF_HAS_TSC   (1u << 9)	/* tsc is known (untimed pCPUs have none) */
+#define XF_HAS_LATE  (1u << 10) /* the record had no TSC: it lies between tsc and tsc_late */
+
+struct xf_event {
+	uint64_t tsc;	   /* cycles */
+	uint64_t tsc_late; /* cycles; latest possible time where the record carried none */
+	uint64_t va;	   /* linear address in the record: faulting VA, or the PTE's own address */
+	uint64_t rip;	   /* guest instruction */
+	uint64_t pte;	   /* new value of the entry */
+	uint64_t frame;	   /* frame of the page-table page (or the frame a record names) */
+	uint64_t count;	   /* entries changed, calls, records lost */
+	uint64_t arg1;	   /* by kind: see facts.sql */
+	uint64_t arg2;
+	uint32_t pcpu;
+	uint32_t raw_id; /* event id of the record, 28 bits (32 in the fixed formats) */
+	uint32_t error_code;
+	uint16_t domid;
+	uint16_t vcpu;
+	uint16_t has;
+	uint16_t kind; /* enum xf_kind */
+};
+
+/* Domain id of the idle domain in scheduler records. */
+#define XF_DOMID_IDLE 0x7fff
+
+/* True for the kinds whose va is the address of a page-table entry, not of what it maps. */
+int xf_kind_writes_pte(unsigned kind);
+
+/*
+ * Size of a guest's PTE in the record, as log2 of bytes: 2 for the ids that only two-level guests
+ * have (PTWR_EMULATION of a non-PAE Xen, SHADOW records of guest level 2), else 3.
+ */
+unsigned xf_pte_shift(uint32_t raw_id);
+
+/* Name of a kind as the views show it; NULL for a number out of range. */
+const char *xf_kind_name(unsigned kind);
+const char *xf_kind_what(unsigned kind);
+
+/* Number of a kind by its name; XF_KIND_NONE if there is none. */
+enum xf_kind xf_kind_by_name(const char *name);
+
+#endif

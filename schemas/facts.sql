@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: GPL-2.0-or-later
+-- Facts: what the trace said.  Written by the collector, never changed by the analyzer.
+-- Addresses, PTEs and TSCs are 64-bit integers as two's complement.
+
+-- One row: the capture.
+CREATE TABLE capture (
+	source          TEXT NOT NULL,     -- file name, "-" for standard input, or the command
+	format          TEXT NOT NULL,     -- variable, fixed64, fixed32
+	records         INTEGER NOT NULL,  -- records in the stream, without the window headers
+	events          INTEGER NOT NULL,  -- rows of event
+	lost_records    INTEGER NOT NULL,  -- sum of losses
+	unknown_records INTEGER NOT NULL,  -- records whose id or length no decoder fits
+	tsc_first       INTEGER,           -- first and last time of a record, cycles
+	tsc_last        INTEGER,
+	cpu_hz          INTEGER,           -- cycles per second, NULL = unknown
+	complete        INTEGER NOT NULL,  -- 0 = cut short, damaged or interrupted
+	tool_version    TEXT NOT NULL
+);
+
+-- Events in time order.  event_id counts from 1 without holes.
+-- arg1, arg2 by kind:
+--   unhook, rehook (2006)   which hook (0 active, 1 inactive, +0x100 by another VCPU); L2 index
+--   unhook, fixup, emulate, page_fault, not_shadow (shadow)   the record's flags word
+--   emulate (2006)          bytes written
+--   flush                   reason (0 unhook, 1 rehook); CPU mask
+--   batch, task_switch, multicall, mmuext, iret, hypercall
+--                           hypercall number; number of like calls in the row, NULL = 1
+--   cr_write                register
+--   domain_add, domain_remove   the domain in question (domid is who asked)
+CREATE TABLE event (
+	event_id   INTEGER PRIMARY KEY,
+	tsc        INTEGER,  -- cycles; of the record before it on that pCPU where it carried none
+	tsc_late   INTEGER,  -- NULL = exact, else the time of the next timed record of that pCPU
+	pcpu       INTEGER NOT NULL,
+	domid      INTEGER,  -- both NULL = unknown
+	vcpu       INTEGER,
+	kind       INTEGER NOT NULL REFERENCES event_kind,
+	raw_id     INTEGER NOT NULL,
+	va         INTEGER,  -- as recorded: of unhook, rehook, emulate it is the PTE's own address
+	rip        INTEGER,
+	error_code INTEGER,
+	pte        INTEGER,  -- new value
+	frame      INTEGER,
+	count      INTEGER,
+	arg1       INTEGER,
+	arg2       INTEGER
+);
+
+CREATE TABLE event_kind (
+	kind INTEGER PRIMARY KEY,
+	name TEXT NOT NULL,
+	what TEXT NOT NULL
+);
+
+-- Losses: from the first lost record to the record that reports them.
+CREATE TABLE loss (
+	loss_id   INTEGER PRIMARY KEY,
+	pcpu      INTEGER NOT NULL,
+	tsc_first INTEGER,           -- NULL where the format has none
+	tsc_last  INTEGER,
+	lost      INTEGER NOT NULL,  -- records
+	domid     INTEGER,           -- current on that pCPU afterwards
+	vcpu      INTEGER
+);
+
+-- Records by id and length, all of them, also those that become no event.
+CREATE TABLE record_count (
+	raw_id  INTEGER NOT NULL,
+	words   INTEGER NOT NULL,
+	name    TEXT,               -- NULL = unknown id
+	fits    INTEGER NOT NULL,   -- 0 = no decoder for this id and length
+	records INTEGER NOT NULL,
+	PRIMARY KEY (raw_id, words)
+) WITHOUT ROWID;
+
+-- What the collector cannot vouch for.
+CREATE TABLE doubt (
+	code    TEXT PRIMARY KEY,
+	count   INTEGER NOT NULL,
+	tsc     INTEGER,            -- of the first one
+	offset  INTEGER,            -- of the first one, bytes into the stream
+	text    TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Names for the instruction addresses in this capture, from the symbol files that were given.
+CREATE TABLE symbol (
+	domid  INTEGER NOT NULL,    -- -1 = any domain
+	rip    INTEGER NOT NULL,
+	name   TEXT NOT NULL,       -- function+0xoffset
+	PRIMARY KEY (domid, rip)
+) WITHOUT ROWID;
