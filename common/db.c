@@ -65,7 +65,8 @@ int xf_db_step(sqlite3_stmt *stmt, struct xf_error *err)
 		return 1;
 	if (code == SQLITE_DONE)
 		return 0;
-	return xf_db_fail(sqlite3_db_handle(stmt), brief(sqlite3_sql(stmt), text, sizeof(text)), err);
+	return xf_db_fail(
+		sqlite3_db_handle(stmt), brief(sqlite3_sql(stmt), text, sizeof(text)), err);
 }
 
 int xf_db_int(sqlite3 *db, const char *sql, int64_t *value, struct xf_error *err)

@@ -12,8 +12,7 @@
 static const struct {
 	int status;
 	const char *text;
-} codes[XF_CODES] = {
-	[XF_OK] = {0, "done"},
+} codes[XF_CODES] = {[XF_OK] = {0, "done"},
 #define X(name, status, text) [XF_##name] = {status, text},
 	XF_ERRORS(X)
 #undef X

@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 /* X(name, exit status, text) */
-#define XF_ERRORS(X)                                                                               \
-	X(INTERNAL, 1, "internal error")                                                           \
-	X(USAGE, 2, "bad usage")                                                                   \
-	X(MISSING, 2, "this build lacks a part")                                                   \
-	X(IO, 3, "input/output error")                                                             \
-	X(FORMAT, 4, "not a trace or not a xenfault database")                                     \
-	X(DB, 5, "database error")                                                                 \
-	X(LIVE, 6, "live capture is not possible here")                                            \
-	X(LOSS, 7, "records were lost and --fail-on-loss was given")                               \
+#define XF_ERRORS(X)                                                 \
+	X(INTERNAL, 1, "internal error")                             \
+	X(USAGE, 2, "bad usage")                                     \
+	X(MISSING, 2, "this build lacks a part")                     \
+	X(IO, 3, "input/output error")                               \
+	X(FORMAT, 4, "not a trace or not a xenfault database")       \
+	X(DB, 5, "database error")                                   \
+	X(LIVE, 6, "live capture is not possible here")              \
+	X(LOSS, 7, "records were lost and --fail-on-loss was given") \
 	X(INTERRUPTED, 130, "interrupted")
 
 enum xf_code {
@@ -25,7 +25,7 @@ enum xf_code {
 #define X(name, status, text) XF_##name,
 	XF_ERRORS(X)
 #undef X
-	XF_CODES
+		XF_CODES
 };
 
 /* Not an error: a live source has nothing complete to give right now; ask again later. */

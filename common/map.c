@@ -75,8 +75,8 @@ void xf_map_remove(struct xf_map *map, uint64_t key)
 
 	if (!value)
 		return;
-	((struct xf_map_slot *)(void *)((char *)value - offsetof(struct xf_map_slot, value)))->state =
-		GONE;
+	((struct xf_map_slot *)(void *)((char *)value - offsetof(struct xf_map_slot, value)))
+		->state = GONE;
 	map->count--;
 }
 

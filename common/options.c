@@ -136,9 +136,10 @@ static int set_limit(struct xf_options *o, const char *value, struct xf_error *e
 static int set_fork(struct xf_options *o, const char *value, struct xf_error *err)
 {
 	o->fork = number(value, INT64_MAX);
-	return o->fork < 0 ? xf_fail(err, XF_USAGE,
-				     "--fork %s: not a fork number; xenfault forks lists them", value)
-			   : 0;
+	return o->fork < 0
+		       ? xf_fail(err, XF_USAGE,
+				 "--fork %s: not a fork number; xenfault forks lists them", value)
+		       : 0;
 }
 
 static int set_cpu_hz(struct xf_options *o, const char *value, struct xf_error *err)
@@ -165,8 +166,8 @@ static int set_cpu_hz(struct xf_options *o, const char *value, struct xf_error *
 			return 0;
 		}
 	}
-	return xf_fail(err, XF_USAGE, "--cpu-hz %s: cycles per second, such as 2445400000 or 2.4454G",
-		value);
+	return xf_fail(err, XF_USAGE,
+		"--cpu-hz %s: cycles per second, such as 2445400000 or 2.4454G", value);
 }
 
 static int set_symbols(struct xf_options *o, const char *value, struct xf_error *err)
@@ -200,7 +201,8 @@ static int set_kaslr_offset(struct xf_options *o, const char *value, struct xf_e
 	errno = 0;
 	o->symbols[o->nsymbols - 1].offset = strtoull(value, &end, 0);
 	if (end == value || *end || errno)
-		return xf_fail(err, XF_USAGE, "--kaslr-offset %s: a number, such as 0x1e000000", value);
+		return xf_fail(
+			err, XF_USAGE, "--kaslr-offset %s: a number, such as 0x1e000000", value);
 	return 0;
 }
 
@@ -212,9 +214,11 @@ static const struct option_info {
 	setter *set;
 	const char *help;
 } table[] = {
-	{C(IMPORT), "output", 'o', "DB", set_output, "the database; default: FILE with .db appended"},
+	{C(IMPORT), "output", 'o', "DB", set_output,
+		"the database; default: FILE with .db appended"},
 	{C(IMPORT), "force", 'f', NULL, set_force, "replace DB if it is there"},
-	{C(IMPORT), "no-analyze", 0, NULL, set_no_analyze, "only the events; xenfault analyze does the rest"},
+	{C(IMPORT), "no-analyze", 0, NULL, set_no_analyze,
+		"only the events; xenfault analyze does the rest"},
 	{C(IMPORT) | C(INFO), "fail-on-loss", 0, NULL, set_fail_on_loss,
 		"exit status 7 if records were lost"},
 	{ROWS, "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
@@ -250,14 +254,16 @@ static int parse_error(int argc, char **argv, int key, const char *command, stru
 	const char *name = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
 
 	if (key == ':')
-		return xf_fail(err, XF_USAGE, "%s needs a value; see: xenfault %s --help", name, command);
+		return xf_fail(
+			err, XF_USAGE, "%s needs a value; see: xenfault %s --help", name, command);
 	if (optopt > 0 && optopt < 256 && name[1] != '-')
-		return xf_fail(err, XF_USAGE, "xenfault %s has no option -%c; see: xenfault %s --help",
-			command, optopt, command);
+		return xf_fail(err, XF_USAGE,
+			"xenfault %s has no option -%c; see: xenfault %s --help", command, optopt,
+			command);
 	if (optopt >= 256)
 		return xf_fail(err, XF_USAGE, "%s takes no value", name);
-	return xf_fail(err, XF_USAGE, "xenfault %s has no option %s; see: xenfault %s --help", command,
-		name, command);
+	return xf_fail(err, XF_USAGE, "xenfault %s has no option %s; see: xenfault %s --help",
+		command, name, command);
 }
 
 int xf_options_parse(struct xf_options *o, int argc, char **argv, struct xf_error *err)
@@ -272,8 +278,8 @@ int xf_options_parse(struct xf_options *o, int argc, char **argv, struct xf_erro
 	for (size_t i = 0; i < NOPTIONS; i++) {
 		if (!(table[i].commands & bit))
 			continue;
-		longs[n++] = (struct option){
-			table[i].name, table[i].argument ? required_argument : no_argument, NULL, 256 + (int)i};
+		longs[n++] = (struct option){table[i].name,
+			table[i].argument ? required_argument : no_argument, NULL, 256 + (int)i};
 		if (table[i].key) {
 			*s++ = table[i].key;
 			if (table[i].argument)
@@ -326,8 +332,9 @@ void xf_options_help_command(FILE *file, enum xf_command command)
 		if (!(table[i].commands & 1u << command))
 			continue;
 		snprintf(name, sizeof(name), "%s%c%s--%s%s%s", table[i].key ? "-" : "",
-			table[i].key ? table[i].key : ' ', table[i].key ? ", " : "   ", table[i].name,
-			table[i].argument ? " " : "", table[i].argument ? table[i].argument : "");
+			table[i].key ? table[i].key : ' ', table[i].key ? ", " : "   ",
+			table[i].name, table[i].argument ? " " : "",
+			table[i].argument ? table[i].argument : "");
 		fprintf(file, "  %-25s %s\n", name, table[i].help);
 	}
 }

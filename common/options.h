@@ -14,22 +14,22 @@
 #include "common/output.h"
 
 /* X(enum, name, arguments, summary) */
-#define XF_COMMANDS(X)                                                                             \
-	X(IMPORT, "import", "FILE|-", "turn a trace file or stream into a database")               \
-	X(ANALYZE, "analyze", "DB", "rebuild the derived tables from the events")                  \
-	X(INFO, "info", "DB|FILE", "what the capture holds, its losses and doubts")                \
-	X(FORKS, "forks", "DB", "one row per fork")                                                \
-	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")                 \
-	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                       \
-	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")               \
-	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")               \
+#define XF_COMMANDS(X)                                                               \
+	X(IMPORT, "import", "FILE|-", "turn a trace file or stream into a database") \
+	X(ANALYZE, "analyze", "DB", "rebuild the derived tables from the events")    \
+	X(INFO, "info", "DB|FILE", "what the capture holds, its losses and doubts")  \
+	X(FORKS, "forks", "DB", "one row per fork")                                  \
+	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")   \
+	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")         \
+	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file") \
+	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command") \
 	X(VERSION, "version", "", "version and features")
 
 enum xf_command {
 #define X(id, name, args, summary) XF_CMD_##id,
 	XF_COMMANDS(X)
 #undef X
-	XF_CMD_COUNT
+		XF_CMD_COUNT
 };
 
 struct xf_command_info {
@@ -49,8 +49,8 @@ struct xf_when {
 
 struct xf_symbol_file {
 	const char *path;
-	int domid;	   /* -1 = every domain */
-	uint64_t offset;   /* added to each address of the file */
+	int domid;	 /* -1 = every domain */
+	uint64_t offset; /* added to each address of the file */
 };
 
 struct xf_options {

@@ -6,6 +6,7 @@
 #include "common/output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,10 +248,26 @@ void xf_out_int(struct xf_out *o, int64_t value)
 
 void xf_out_real(struct xf_out *o, double value)
 {
-	char digits[LONGEST];
-	int n = snprintf(digits, sizeof(digits), "%.*f", o->format == XF_FORMAT_TEXT ? 1 : 3, value);
+	bool text = o->format == XF_FORMAT_TEXT;
+	double scaled = value * (text ? 10 : 1000);
+	char digits[LONGEST], *end = digits + sizeof(digits), *start;
+	uint64_t whole;
+	int n;
 
-	number_cell(o, digits, (size_t)n, false);
+	if (!(fabs(scaled) < 1e18)) {
+		n = snprintf(digits, sizeof(digits), "%.3f", value);
+		number_cell(o, digits, (size_t)n, false);
+		return;
+	}
+	whole = (uint64_t)(fabs(scaled) + 0.5);
+	start = end;
+	for (n = 0; n < (text ? 1 : 3); n++, whole /= 10)
+		*--start = (char)('0' + whole % 10);
+	*--start = '.';
+	start = decimal(start, whole);
+	if (value < 0)
+		*--start = '-';
+	number_cell(o, start, (size_t)(end - start), false);
 }
 
 void xf_out_text(struct xf_out *o, const char *text)

@@ -25,25 +25,44 @@ CREATE TABLE capture (
 --   flush                   reason (0 unhook, 1 rehook); CPU mask
 --   batch, task_switch, multicall, mmuext, iret, hypercall
 --                           hypercall number; number of like calls in the row, NULL = 1
---   cr_write                register
+--   cr_write                register; value
+--   loss                    TSC of the first lost record
 --   domain_add, domain_remove   the domain in question (domid is who asked)
 CREATE TABLE event (
 	event_id   INTEGER PRIMARY KEY,
 	tsc        INTEGER,  -- cycles; of the record before it on that pCPU where it carried none
-	tsc_late   INTEGER,  -- NULL = exact, else the time of the next timed record of that pCPU
-	pcpu       INTEGER NOT NULL,
-	domid      INTEGER,  -- both NULL = unknown
-	vcpu       INTEGER,
-	kind       INTEGER NOT NULL REFERENCES event_kind,
-	raw_id     INTEGER NOT NULL,
+	place      INTEGER NOT NULL REFERENCES event_place,
+	type       INTEGER NOT NULL REFERENCES event_type,
 	va         INTEGER,  -- as recorded: of unhook, rehook, emulate it is the PTE's own address
 	rip        INTEGER,
 	error_code INTEGER,
-	pte        INTEGER,  -- new value
+	pte        INTEGER,  -- new value; of shadow faults the guest's entry for va
 	frame      INTEGER,
 	count      INTEGER,
 	arg1       INTEGER,
 	arg2       INTEGER
+);
+
+-- What recurs in the rows of event stands once here: half of the time that storing them takes.
+CREATE TABLE event_place (
+	place INTEGER PRIMARY KEY,
+	pcpu  INTEGER NOT NULL,
+	domid INTEGER,           -- both NULL = unknown
+	vcpu  INTEGER
+);
+
+CREATE TABLE event_type (
+	type      INTEGER PRIMARY KEY,
+	kind      INTEGER NOT NULL REFERENCES event_kind,
+	name      TEXT NOT NULL,     -- of the kind
+	raw_id    INTEGER NOT NULL,  -- id of the record
+	pte_shift INTEGER            -- log2 of the PTE size where va is the address of a PTE
+);
+
+-- Events whose record carried no TSC: they lie between event.tsc and this.
+CREATE TABLE event_late (
+	event_id INTEGER PRIMARY KEY,
+	tsc_late INTEGER NOT NULL
 );
 
 CREATE TABLE event_kind (

@@ -10,16 +10,16 @@ FROM capture;
 CREATE VIEW events AS
 SELECT e.event_id, e.tsc,
 	(e.tsc - (SELECT tsc_first FROM capture)) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
-	e.pcpu, e.domid, e.vcpu, k.name AS kind, e.va,
-	CASE WHEN e.kind IN (2, 3, 4) THEN e.va & ~4095 END AS pt_page,
-	CASE WHEN e.kind IN (2, 3, 4) THEN
-		CASE WHEN e.raw_id = 0x20f00b OR (e.raw_id & 0x0fffff00 = 0x0040f000 AND e.raw_id & 255 < 12)
-		THEN (e.va & 4095) >> 2 ELSE (e.va & 4095) >> 3 END END AS slot,
+	p.pcpu, p.domid, p.vcpu, t.name AS kind, e.va,
+	CASE WHEN t.pte_shift THEN e.va & ~4095 END AS pt_page,
+	CASE WHEN t.pte_shift THEN (e.va & 4095) >> t.pte_shift END AS slot,
 	e.rip,
-	(SELECT s.name FROM symbol s WHERE s.rip = e.rip AND s.domid IN (e.domid, -1)
+	(SELECT s.name FROM symbol s WHERE s.rip = e.rip AND s.domid IN (p.domid, -1)
 		ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	e.error_code, e.pte, e.frame, e.count, e.raw_id, e.tsc_late, e.arg1, e.arg2
-FROM event e JOIN event_kind k ON k.kind = e.kind;
+	e.error_code, e.pte, e.frame, e.count, t.raw_id,
+	(SELECT l.tsc_late FROM event_late l WHERE l.event_id = e.event_id) AS tsc_late,
+	e.arg1, e.arg2
+FROM event e JOIN event_type t ON t.type = e.type JOIN event_place p ON p.place = e.place;
 
 CREATE VIEW forks AS
 SELECT f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rows of `event` as structs.  In: events or statements.  Out: numbers, struct xf_event. */
+#include "schemas/row.h"
+
+#include <stdlib.h>
+
+#include "common/db.h"
+
+/* Puts one more example at the end of a list; returns its number from 1, 0 = out of memory. */
+static int64_t append(struct xf_event **list, size_t *n, size_t *room, const struct xf_event *event)
+{
+	if (*n == *room) {
+		size_t more = *room ? 2 * *room : 64;
+		struct xf_event *bigger = realloc(*list, more * sizeof(*bigger));
+
+		if (!bigger)
+			return 0;
+		*list = bigger;
+		*room = more;
+	}
+	(*list)[(*n)++] = *event;
+	return (int64_t)*n;
+}
+
+int64_t xf_dictionary_place(struct xf_dictionary *d, const struct xf_event *event)
+{
+	uint64_t key = event->pcpu, *slot;
+
+	if (event->has & XF_HAS_OWNER)
+		key |= (uint64_t)event->domid << 48 | (uint64_t)event->vcpu << 32 | 1u << 31;
+	if (key == d->last_place_key && d->last_place)
+		return d->last_place;
+	slot = xf_map_put(&d->place_ids, key);
+	if (!slot)
+		return 0;
+	if (!*slot)
+		*slot = (uint64_t)append(&d->places, &d->nplaces, &d->places_room, event);
+	d->last_place_key = key;
+	d->last_place = (int64_t)*slot;
+	return d->last_place;
+}
+
+int64_t xf_dictionary_type(struct xf_dictionary *d, const struct xf_event *event)
+{
+	uint64_t key = (uint64_t)event->kind << 32 | event->raw_id, *slot;
+
+	if (key == d->last_type_key && d->last_type)
+		return d->last_type;
+	slot = xf_map_put(&d->type_ids, key);
+	if (!slot)
+		return 0;
+	if (!*slot)
+		*slot = (uint64_t)append(&d->types, &d->ntypes, &d->types_room, event);
+	d->last_type_key = key;
+	d->last_type = (int64_t)*slot;
+	return d->last_type;
+}
+
+static int save_places(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt, "INSERT INTO event_place VALUES (?, ?, ?, ?)", err);
+
+	for (; !code && d->places_saved < d->nplaces; d->places_saved++) {
+		const struct xf_event *e = &d->places[d->places_saved];
+
+		sqlite3_bind_int64(stmt, 1, (int64_t)d->places_saved + 1);
+		sqlite3_bind_int64(stmt, 2, e->pcpu);
+		if (e->has & XF_HAS_OWNER) {
+			sqlite3_bind_int(stmt, 3, e->domid);
+			sqlite3_bind_int(stmt, 4, e->vcpu);
+		}
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+		sqlite3_clear_bindings(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int save_types(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt, "INSERT INTO event_type VALUES (?, ?, ?, ?, ?)", err);
+
+	for (; !code && d->types_saved < d->ntypes; d->types_saved++) {
+		const struct xf_event *e = &d->types[d->types_saved];
+
+		sqlite3_bind_int64(stmt, 1, (int64_t)d->types_saved + 1);
+		sqlite3_bind_int(stmt, 2, e->kind);
+		sqlite3_bind_text(stmt, 3, xf_kind_name(e->kind), -1, SQLITE_STATIC);
+		sqlite3_bind_int64(stmt, 4, e->raw_id);
+		if (xf_kind_writes_pte(e->kind))
+			sqlite3_bind_int(stmt, 5, (int)xf_pte_shift(e->raw_id));
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+		sqlite3_clear_bindings(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+int xf_dictionary_save(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err)
+{
+	int code = save_places(d, db, err);
+
+	return code ? code : save_types(d, db, err);
+}
+
+int xf_dictionary_load(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(
+		db, &stmt, "SELECT pcpu, domid, vcpu FROM event_place ORDER BY place", err);
+
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		struct xf_event e = {.pcpu = (uint32_t)sqlite3_column_int64(stmt, 0),
+			.domid = (uint16_t)sqlite3_column_int(stmt, 1),
+			.vcpu = (uint16_t)sqlite3_column_int(stmt, 2)};
+
+		if (sqlite3_column_type(stmt, 1) != SQLITE_NULL)
+			e.has = XF_HAS_OWNER;
+		code = xf_dictionary_place(d, &e) ? 0 : xf_fail_nomem(err);
+	}
+	sqlite3_finalize(stmt);
+	if (code)
+		return code;
+	code = xf_db_prepare(db, &stmt, "SELECT kind, raw_id FROM event_type ORDER BY type", err);
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		struct xf_event e = {.kind = (uint16_t)sqlite3_column_int(stmt, 0),
+			.raw_id = (uint32_t)sqlite3_column_int64(stmt, 1)};
+
+		code = xf_dictionary_type(d, &e) ? 0 : xf_fail_nomem(err);
+	}
+	sqlite3_finalize(stmt);
+	d->places_saved = d->nplaces;
+	d->types_saved = d->ntypes;
+	return code;
+}
+
+void xf_dictionary_free(struct xf_dictionary *d)
+{
+	xf_map_free(&d->place_ids);
+	xf_map_free(&d->type_ids);
+	free(d->places);
+	free(d->types);
+	*d = (struct xf_dictionary){0};
+}
+
+void xf_event_of_row(const struct xf_dictionary *d, sqlite3_stmt *stmt, int64_t *event_id,
+	struct xf_event *event)
+{
+	static const struct {
+		uint16_t has;
+		uint8_t column;
+	} optional[] = {{XF_HAS_TSC, 1}, {XF_HAS_LATE, 2}, {XF_HAS_VA, 5}, {XF_HAS_RIP, 6},
+		{XF_HAS_ERROR, 7}, {XF_HAS_PTE, 8}, {XF_HAS_FRAME, 9}, {XF_HAS_COUNT, 10},
+		{XF_HAS_ARG1, 11}, {XF_HAS_ARG2, 12}};
+	uint64_t place = (uint64_t)sqlite3_column_int64(stmt, 3);
+	uint64_t type = (uint64_t)sqlite3_column_int64(stmt, 4);
+
+	*event_id = sqlite3_column_int64(stmt, 0);
+	*event = (struct xf_event){
+		.tsc = (uint64_t)sqlite3_column_int64(stmt, 1),
+		.tsc_late = (uint64_t)sqlite3_column_int64(stmt, 2),
+		.va = (uint64_t)sqlite3_column_int64(stmt, 5),
+		.rip = (uint64_t)sqlite3_column_int64(stmt, 6),
+		.error_code = (uint32_t)sqlite3_column_int64(stmt, 7),
+		.pte = (uint64_t)sqlite3_column_int64(stmt, 8),
+		.frame = (uint64_t)sqlite3_column_int64(stmt, 9),
+		.count = (uint64_t)sqlite3_column_int64(stmt, 10),
+		.arg1 = (uint64_t)sqlite3_column_int64(stmt, 11),
+		.arg2 = (uint64_t)sqlite3_column_int64(stmt, 12),
+	};
+	if (place - 1 < d->nplaces) {
+		const struct xf_event *p = &d->places[place - 1];
+
+		event->pcpu = p->pcpu;
+		event->domid = p->domid;
+		event->vcpu = p->vcpu;
+		event->has = p->has & XF_HAS_OWNER;
+	}
+	if (type - 1 < d->ntypes) {
+		event->kind = d->types[type - 1].kind;
+		event->raw_id = d->types[type - 1].raw_id;
+	}
+	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
+		if (sqlite3_column_type(stmt, optional[i].column) != SQLITE_NULL)
+			event->has |= optional[i].has;
+}

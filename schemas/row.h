@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows of the table `event` as structs, and the small tables that they refer to.
+ * In: events, or a statement over XF_EVENT_ROW.  Out: numbers for rows, or struct xf_event.
+ */
+#ifndef XF_SCHEMAS_ROW_H
+#define XF_SCHEMAS_ROW_H
+
+#include <sqlite3.h>
+
+#include "common/error.h"
+#include "common/map.h"
+#include "schemas/event.h"
+
+/* What event_place and event_type hold, in memory.  A zero-initialised one is empty. */
+struct xf_dictionary {
+	struct xf_map place_ids, type_ids;
+	struct xf_event *places, *types; /* only the members that the tables have are set */
+	size_t nplaces, ntypes, places_room, types_room;
+	size_t places_saved, types_saved;
+	/* the last answers: most events are like the one before */
+	uint64_t last_place_key, last_type_key;
+	int64_t last_place, last_type;
+};
+
+/* The number of an event's place or type, made if it is new; 0 = out of memory. */
+int64_t xf_dictionary_place(struct xf_dictionary *d, const struct xf_event *event);
+int64_t xf_dictionary_type(struct xf_dictionary *d, const struct xf_event *event);
+
+/* Writes what is new since the last call to db; reads all of db. */
+int xf_dictionary_save(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err);
+int xf_dictionary_load(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err);
+void xf_dictionary_free(struct xf_dictionary *d);
+
+/* The SELECT list that xf_event_of_row() expects, and where it comes from (alias e). */
+#define XF_EVENT_ROW                                                                              \
+	"e.event_id, e.tsc, (SELECT l.tsc_late FROM event_late l WHERE l.event_id = e.event_id)," \
+	" e.place, e.type, e.va, e.rip, e.error_code, e.pte, e.frame, e.count, e.arg1, e.arg2"    \
+	" FROM event e"
+
+/* Reads the statement's current row: NULL columns leave their bit of event->has clear. */
+void xf_event_of_row(const struct xf_dictionary *d, sqlite3_stmt *stmt, int64_t *event_id,
+	struct xf_event *event);
+
+#endif
