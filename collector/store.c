@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The store.  In: a reader's events, losses, doubts.  Out: a SQLite file.
+ * Until it is whole the file has another name, so that a failure leaves neither half a database nor
+ * less than there was before.  That also makes a journal needless while it is written.
+ */
+#include "collector/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/db.h"
+#include "common/version.h"
+#include "schemas/sql.h"
+
+struct xf_store {
+	sqlite3 *db;
+	bool force;
+	char *path;
+	char *working; /* the temporary name */
+};
+
+static int create_schema(sqlite3 *db, struct xf_error *err)
+{
+	char pragmas[256];
+	sqlite3_stmt *stmt;
+	int code;
+
+	snprintf(pragmas, sizeof(pragmas),
+		"PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384;"
+		"PRAGMA application_id = %d; PRAGMA user_version = %d;",
+		XF_APPLICATION_ID, XF_SCHEMA_VERSION);
+	if ((code = xf_db_exec(db, pragmas, err)) || (code = xf_db_exec(db, "BEGIN", err)) ||
+		(code = xf_db_exec(db, xf_sql_facts, err)) ||
+		(code = xf_db_exec(db, xf_sql_derived, err)) ||
+		(code = xf_db_exec(db, xf_sql_views, err)) ||
+		(code = xf_db_prepare(db, &stmt, "INSERT INTO event_kind VALUES (?, ?, ?)", err)))
+		return code;
+	for (unsigned kind = 1; kind < XF_KIND_COUNT && !code; kind++) {
+		sqlite3_bind_int(stmt, 1, (int)kind);
+		sqlite3_bind_text(stmt, 2, xf_kind_name(kind), -1, SQLITE_STATIC);
+		sqlite3_bind_text(stmt, 3, xf_kind_what(kind), -1, SQLITE_STATIC);
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+int xf_store_create(struct xf_store **store, const char *path, bool force, struct xf_error *err)
+{
+	struct xf_store *s;
+	struct stat st;
+	int fd, code;
+
+	if (!stat(path, &st)) {
+		if (!S_ISREG(st.st_mode))
+			return xf_fail(err, XF_IO,
+				"%s is no ordinary file: a database cannot stand there", path);
+		if (!force)
+			return xf_fail(err, XF_IO,
+				"%s exists already; --force replaces it, -o chooses another name",
+				path);
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s || !(s->path = strdup(path)) || asprintf(&s->working, "%s.XXXXXX", path) < 0) {
+		xf_store_abort(s);
+		return xf_fail_nomem(err);
+	}
+	s->force = force;
+	fd = mkstemp(s->working);
+	if (fd < 0) {
+		code = xf_fail_errno(err, XF_IO, "cannot write %s", path);
+		s->working[0] = '\0';
+		xf_store_abort(s);
+		return code;
+	}
+	/* as an ordinary new file: mkstemp's 0600 would lock the user's colleagues out */
+	fchmod(fd, 0666 & ~umask(umask(022)));
+	close(fd);
+	if (sqlite3_open_v2(s->working, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		code = s->db ? xf_db_fail(s->db, path, err) : xf_fail_nomem(err);
+	else
+		code = create_schema(s->db, err);
+	if (code) {
+		xf_store_abort(s);
+		return code;
+	}
+	*store = s;
+	return 0;
+}
+
+sqlite3 *xf_store_db(struct xf_store *s)
+{
+	return s->db;
+}
+
+/* Between the reader and the caller's tap: the latest times of events without a TSC. */
+struct late {
+	sqlite3_stmt *stmt;
+	int (*tap)(
+		void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err);
+	void *data;
+};
+
+static int late_tap(
+	void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err)
+{
+	struct late *late = data;
+	int code = 0;
+
+	if (event->has & XF_HAS_LATE) {
+		sqlite3_bind_int64(late->stmt, 1, event_id);
+		sqlite3_bind_int64(late->stmt, 2, (int64_t)event->tsc_late);
+		code = xf_db_step(late->stmt, err);
+		sqlite3_reset(late->stmt);
+	}
+	return code || !late->tap ? code : late->tap(late->data, event_id, event, err);
+}
+
+static int ingest(sqlite3 *db, struct xf_vtab *vtab, struct xf_error *err)
+{
+	struct xf_dictionary dictionary = {0};
+	struct late late = {NULL, vtab->tap, vtab->tap_data};
+	int code = xf_vtab_register(db, vtab, err);
+
+	if (!code)
+		code = xf_db_prepare(db, &late.stmt, "INSERT INTO event_late VALUES (?, ?)", err);
+	if (code)
+		return code;
+	vtab->dictionary = &dictionary;
+	vtab->tap = late_tap;
+	vtab->tap_data = &late;
+	/* event_id is left to SQLite: it counts from 1 as well, and need not look for duplicates */
+	if (sqlite3_exec(db,
+		    "INSERT INTO event (tsc, place, type, va, rip, error_code, pte, frame, count, arg1, arg2)"
+		    " SELECT tsc, place, type, va, rip, error_code, pte, frame, count, arg1, arg2"
+		    " FROM xentrace",
+		    NULL, NULL, NULL) == SQLITE_OK) {
+		code = xf_dictionary_save(&dictionary, db, err);
+	} else if (vtab->err.code) {
+		*err = vtab->err;
+		code = -(int)err->code;
+	} else {
+		code = xf_db_fail(db, "cannot store the events", err);
+	}
+	vtab->dictionary = NULL;
+	vtab->tap = late.tap;
+	vtab->tap_data = late.data;
+	sqlite3_finalize(late.stmt);
+	xf_dictionary_free(&dictionary);
+	return code;
+}
+
+int xf_store_ingest(struct xf_store *s, struct xf_vtab *vtab, struct xf_error *err)
+{
+	return ingest(s->db, vtab, err);
+}
+
+static void bind_known(sqlite3_stmt *stmt, int at, uint64_t value, bool known)
+{
+	if (known)
+		sqlite3_bind_int64(stmt, at, (int64_t)value);
+	else
+		sqlite3_bind_null(stmt, at);
+}
+
+static int write_capture(sqlite3 *db, const struct xf_reader_stats *stats, const char *source,
+	uint64_t cpu_hz, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT INTO capture (source, format, records, events, lost_records, unknown_records,"
+		" tsc_first, tsc_last, cpu_hz, complete, tool_version)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		err);
+
+	if (code)
+		return code;
+	sqlite3_bind_text(stmt, 1, source, -1, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 2, xf_stream_format_name(stats->format), -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 3, (int64_t)stats->records);
+	sqlite3_bind_int64(stmt, 4, (int64_t)stats->events);
+	sqlite3_bind_int64(stmt, 5, (int64_t)stats->lost_records);
+	sqlite3_bind_int64(stmt, 6, (int64_t)stats->unknown_records);
+	bind_known(stmt, 7, stats->tsc_first, stats->tsc_first != 0);
+	bind_known(stmt, 8, stats->tsc_last, stats->tsc_last != 0);
+	bind_known(stmt, 9, cpu_hz, cpu_hz != 0);
+	sqlite3_bind_int(stmt, 10, stats->complete);
+	sqlite3_bind_text(stmt, 11, "xenfault " XF_VERSION, -1, SQLITE_STATIC);
+	code = xf_db_step(stmt, err);
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int write_losses(sqlite3 *db, struct xf_reader *reader, struct xf_error *err)
+{
+	const struct xf_loss *loss;
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT INTO loss (pcpu, tsc_first, tsc_last, lost, domid, vcpu) VALUES (?, ?, ?, ?, ?, ?)",
+		err);
+
+	for (size_t i = 0; !code && (loss = xf_reader_loss(reader, i)); i++) {
+		sqlite3_bind_int64(stmt, 1, loss->pcpu);
+		bind_known(stmt, 2, loss->tsc_first, loss->tsc_first != 0);
+		bind_known(stmt, 3, loss->tsc_last, loss->tsc_last != 0);
+		sqlite3_bind_int64(stmt, 4, (int64_t)loss->lost);
+		bind_known(stmt, 5, loss->domid, loss->has_owner);
+		bind_known(stmt, 6, loss->vcpu, loss->has_owner);
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int write_record_counts(sqlite3 *db, struct xf_reader *reader, struct xf_error *err)
+{
+	const struct xf_record_table *table = xf_reader_records(reader);
+	const struct xf_record_slot *slot;
+	sqlite3_stmt *stmt;
+	size_t cursor = 0;
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT INTO record_count (raw_id, words, name, fits, records) VALUES (?, ?, ?, ?, ?)"
+		" ON CONFLICT DO UPDATE SET records = records + excluded.records",
+		err);
+
+	while (!code && table && (slot = xf_record_next(table, &cursor))) {
+		sqlite3_bind_int64(stmt, 1, slot->id);
+		sqlite3_bind_int(stmt, 2, slot->words);
+		sqlite3_bind_text(stmt, 3, slot->name, -1, SQLITE_STATIC);
+		sqlite3_bind_int(stmt, 4, slot->fits);
+		sqlite3_bind_int64(stmt, 5, (int64_t)slot->records);
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int write_doubts(sqlite3 *db, struct xf_reader *reader, struct xf_error *err)
+{
+	const struct xf_doubt *doubts = xf_reader_doubts(reader);
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT INTO doubt (code, count, tsc, offset, text) VALUES (?, ?, ?, ?, ?)", err);
+
+	for (int i = 0; i < XF_DOUBT_COUNT && !code; i++) {
+		const struct xf_doubt *doubt = &doubts[i];
+
+		if (!doubt->count)
+			continue;
+		sqlite3_bind_text(stmt, 1, xf_doubt_code((enum xf_doubt_code)i), -1, SQLITE_STATIC);
+		sqlite3_bind_int64(stmt, 2, (int64_t)doubt->count);
+		bind_known(stmt, 3, doubt->tsc, doubt->tsc != 0);
+		bind_known(stmt, 4, doubt->offset, doubt->offset != 0);
+		sqlite3_bind_text(stmt, 5, xf_doubt_text((enum xf_doubt_code)i), -1, SQLITE_STATIC);
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int write_summary(sqlite3 *db, struct xf_reader *reader, const char *source, uint64_t cpu_hz,
+	struct xf_error *err)
+{
+	struct xf_reader_stats stats;
+	int code;
+
+	xf_reader_stats(reader, &stats);
+	if ((code = write_capture(db, &stats, source, cpu_hz, err)) ||
+		(code = write_losses(db, reader, err)) ||
+		(code = write_record_counts(db, reader, err)) ||
+		(code = write_doubts(db, reader, err)))
+		return code;
+	return 0;
+}
+
+int xf_store_summary(struct xf_store *s, struct xf_reader *reader, const char *source,
+	uint64_t cpu_hz, struct xf_error *err)
+{
+	return write_summary(s->db, reader, source, cpu_hz, err);
+}
+
+int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64_t cpu_hz,
+	struct xf_error *err)
+{
+	int code;
+
+	if (sqlite3_open("", db) != SQLITE_OK)
+		return *db ? xf_db_fail(*db, "temporary database", err) : xf_fail_nomem(err);
+	code = create_schema(*db, err);
+	if (!code)
+		code = ingest(*db, vtab, err);
+	if (!code)
+		code = write_summary(*db, vtab->reader, source, cpu_hz, err);
+	if (!code)
+		code = xf_db_exec(*db, "COMMIT", err);
+	return code;
+}
+
+/* Puts the working file in its place: rename() replaces, link() refuses what is there. */
+static int place(struct xf_store *s, struct xf_error *err)
+{
+	if (!s->force && !link(s->working, s->path))
+		return 0;
+	if (!s->force && errno == EEXIST)
+		return xf_fail(err, XF_IO, "%s has come to exist meanwhile; nothing was replaced",
+			s->path);
+	/* what a writer of the old database left behind would be applied to the new one */
+	for (int i = 0; i < 3; i++) {
+		static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
+		char *name;
+
+		if (asprintf(&name, "%s%s", s->path, suffixes[i]) < 0)
+			return xf_fail_nomem(err);
+		unlink(name);
+		free(name);
+	}
+	/* replace, or a file system without hard links */
+	if (rename(s->working, s->path))
+		return xf_fail_errno(err, XF_IO, "cannot write %s", s->path);
+	s->working[0] = '\0';
+	return 0;
+}
+
+int xf_store_commit(struct xf_store *s, struct xf_error *err)
+{
+	int fd, code = xf_db_exec(s->db, "COMMIT", err);
+
+	if (!code && sqlite3_close(s->db) != SQLITE_OK)
+		code = xf_db_fail(s->db, "cannot close the database", err);
+	if (!code) {
+		s->db = NULL;
+		fd = open(s->working, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || fsync(fd))
+			code = xf_fail_errno(err, XF_IO, "cannot write %s", s->path);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (!code)
+		code = place(s, err);
+	xf_store_abort(s);
+	return code;
+}
+
+void xf_store_abort(struct xf_store *s)
+{
+	if (!s)
+		return;
+	sqlite3_close(s->db);
+	if (s->working && s->working[0])
+		unlink(s->working);
+	free(s->working);
+	free(s->path);
+	free(s);
+}
