@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The analyzer's course.  In: events.  Out: calls of sequence.c, fork.c, shadow.c, cow.c. */
+#include "analyzer/analyzer.h"
+
+#include <stdlib.h>
+
+#include "analyzer/state.h"
+#include "common/db.h"
+#include "schemas/row.h"
+#include "schemas/sql.h"
+
+#define PTE_PRESENT 1u
+#define PTE_WRITE   2u
+
+int xf_analyzer_new(struct xf_analyzer **analyzer, sqlite3 *db, struct xf_error *err)
+{
+	struct xf_analyzer *a = calloc(1, sizeof(*a));
+	int code;
+
+	if (!a)
+		return xf_fail_nomem(err);
+	a->db = db;
+	a->err = err;
+	code = xf_rows_prepare(a);
+	if (code) {
+		xf_analyzer_free(a);
+		return code;
+	}
+	*analyzer = a;
+	return 0;
+}
+
+static struct xf_domain *domain_of(struct xf_analyzer *a, bool known, uint32_t id)
+{
+	/* the unknown owner of a pCPU's events is a domain of its own */
+	uint64_t *slot = xf_map_put(&a->domains, known ? id : 1ull << 32 | id);
+	struct xf_domain *d;
+
+	if (!slot) {
+		xf_fail_nomem(a->err);
+		return NULL;
+	}
+	if (!*slot) {
+		d = calloc(1, sizeof(*d));
+		if (!d) {
+			xf_fail_nomem(a->err);
+			return NULL;
+		}
+		d->id = id;
+		d->known = known;
+		*slot = (uintptr_t)d;
+	}
+	return (struct xf_domain *)(uintptr_t)*slot;
+}
+
+static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *event)
+{
+	bool known = event->has & XF_HAS_OWNER;
+	struct xf_domain *d = domain_of(a, known, known ? event->domid : event->pcpu);
+	uint64_t *slot = d ? xf_map_put(&d->vcpus, known ? event->vcpu : 0) : NULL;
+	struct xf_vcpu *v;
+
+	if (!d)
+		return NULL;
+	if (!slot) {
+		xf_fail_nomem(a->err);
+		return NULL;
+	}
+	if (!*slot) {
+		v = calloc(1, sizeof(*v));
+		if (!v) {
+			xf_fail_nomem(a->err);
+			return NULL;
+		}
+		v->domain = d;
+		v->known = known;
+		v->number = known ? event->vcpu : 0;
+		v->pcpu = event->pcpu;
+		v->tsc = event->tsc;
+		*slot = (uintptr_t)v;
+	}
+	return (struct xf_vcpu *)(uintptr_t)*slot;
+}
+
+/* Nothing of a vCPU is carried over a loss on a pCPU where it ran or may have run. */
+static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v)
+{
+	int code = xf_fork_loss(a, v);
+
+	if (!code)
+		code = xf_sequence_end_run(a, v, XF_END_LOSS);
+	v->cut = true;
+	v->fork = NULL;
+	v->user_fault = false;
+	v->fault_open = false;
+	v->multicall_updates = 0;
+	v->flushes[0] = v->flushes[1] = 0;
+	return code;
+}
+
+static int each_vcpu(struct xf_analyzer *a, struct xf_domain *d, bool all, uint32_t pcpu)
+{
+	uint64_t number, value;
+	size_t cursor = 0;
+	int code = 0;
+
+	while (!code && xf_map_next(&d->vcpus, &cursor, &number, &value)) {
+		struct xf_vcpu *v = (struct xf_vcpu *)(uintptr_t)value;
+
+		if (all || v->pcpu == pcpu)
+			code = break_vcpu(a, v);
+	}
+	return code;
+}
+
+/* Records of one pCPU were lost: up to event->tsc anything may have happened there. */
+static int lost(struct xf_analyzer *a, const struct xf_event *event)
+{
+	uint64_t *ended = xf_map_put(&a->losses, event->pcpu), id, value;
+	size_t cursor = 0;
+	int code = 0;
+
+	if (!ended)
+		return xf_fail_nomem(a->err);
+	*ended = event->tsc;
+	while (!code && xf_map_next(&a->domains, &cursor, &id, &value)) {
+		struct xf_domain *d = (struct xf_domain *)(uintptr_t)value;
+
+		if (!d->known && d->id != event->pcpu)
+			continue;
+		code = xf_shadow_finish(a, d);
+		if (!code)
+			code = xf_sequence_end_all_hooked(a, d, XF_END_LOSS);
+		if (!code)
+			code = each_vcpu(a, d, false, event->pcpu);
+	}
+	return code;
+}
+
+/* A vCPU that comes to a pCPU may have been there already while records were lost. */
+static int follow(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	int code = 0;
+
+	if (v->pcpu != event->pcpu) {
+		uint64_t *ended = xf_map_get(&a->losses, event->pcpu);
+
+		if (ended && *ended >= v->tsc)
+			code = break_vcpu(a, v);
+		v->pcpu = event->pcpu;
+	}
+	v->tsc = event->tsc;
+	return code;
+}
+
+static bool user_address(const struct xf_event *event)
+{
+	/* the kernel's half begins at 3 GiB where addresses have 32 bits */
+	if (event->error_code & 4)
+		return true;
+	if (event->va >> 32 || event->rip >> 32)
+		return !(event->va >> 47);
+	return event->va < 0xc0000000u;
+}
+
+/*
+ * Does the PTE write belong to the fault that was delivered to this vCPU last?  Only the first write
+ * after a fault can, and only before the handler returns.
+ */
+static bool handles_fault(struct xf_vcpu *v, const struct xf_event *event)
+{
+	unsigned slot = (unsigned)(event->va & 4095) >> xf_pte_shift(event->raw_id);
+	bool open = v->fault_open;
+
+	v->fault_open = false;
+	if (!open || xf_pte_shift(event->raw_id) != 3)
+		return false;
+	if ((v->fault_va >> 12 & 511) != slot)
+		return false;
+	/* a 2006 unhook says which 2 MiB the page maps */
+	return event->kind != XF_UNHOOK || event->raw_id >> 16 == 0x040 ||
+	       event->arg2 == v->fault_va >> 21;
+}
+
+static int page_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	v->fault_open = true;
+	v->fault_va = event->va;
+	v->fault_error = event->error_code;
+	v->fault_event = a->event_id;
+	if (!(event->has & XF_HAS_VA) || !user_address(event))
+		return 0;
+	return xf_fork_user_fault(a, v);
+}
+
+/* Is the emulated write of the kind that a fork makes: present, and no longer writable? */
+static bool protects(struct xf_vcpu *v, const struct xf_event *event)
+{
+	uint64_t *writer;
+
+	if (!(event->has & XF_HAS_PTE) || !(event->pte & PTE_PRESENT) ||
+		event->raw_id >> 16 != 0x020)
+		return false;
+	if (event->pte & PTE_WRITE) {
+		writer = xf_map_put(&v->domain->writers, event->rip);
+		if (writer)
+			*writer = 1;
+		return false;
+	}
+	/* an instruction that leaves entries writable elsewhere is not fork's */
+	return !xf_map_get(&v->domain->writers, event->rip);
+}
+
+static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	unsigned slot = (unsigned)(event->va & 4095) >> xf_pte_shift(event->raw_id);
+	struct xf_write write = {
+		event->va & ~4095ull, event->va, event->rip, event->has & XF_HAS_RIP, false};
+	struct xf_fork *fork = NULL;
+	int code = 0;
+
+	if (handles_fault(v, event)) {
+		code = xf_cow_break(a, v, write.page, slot);
+	} else if (protects(v, event)) {
+		code = xf_fork_write(a, v, &write, event, &fork);
+		if (!code)
+			code = xf_cow_protected(a, fork, write.page, slot);
+	}
+	return code ? code : xf_sequence_emulated(a, v, fork, event);
+}
+
+static int unhook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	unsigned slot = (unsigned)(event->va & 4095) >> xf_pte_shift(event->raw_id);
+	bool shadow = event->raw_id >> 16 == 0x040;
+	struct xf_write write = {
+		event->va & ~4095ull, event->va, event->rip, event->has & XF_HAS_RIP, shadow};
+	struct xf_fork *fork = NULL;
+	int code;
+
+	code = xf_sequence_end_run(a, v, XF_END_NEXT);
+	if (code)
+		return code;
+	if (handles_fault(v, event)) {
+		code = xf_cow_break(a, v, write.page, slot);
+	} else if (!xf_map_get(&v->domain->writers, event->rip)) {
+		code = xf_fork_write(a, v, &write, event, &fork);
+		if (!code && !shadow)
+			code = xf_cow_protected(a, fork, write.page, XF_ALL_SLOTS);
+	}
+	if (code)
+		return code;
+	if (shadow)
+		return xf_shadow_add(a, v, fork, event, a->event_id);
+	return xf_sequence_unhooked(a, v, fork, event, a->event_id, false);
+}
+
+/* The pin of new page tables is a multicall of update_va_mapping calls and an mmuext_op. */
+static int subcall(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	if (event->arg1 == 14)
+		v->multicall_updates += event->has & XF_HAS_ARG2 ? (unsigned)event->arg2 : 1;
+	if (event->arg1 != 26 || v->multicall_updates < 3)
+		return 0;
+	v->multicall_updates = 0;
+	return xf_fork_pin(a, v, event);
+}
+
+static int reported_spurious(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	uint64_t *slot = xf_map_get(&v->domain->by_l2, event->va >> 21);
+	struct xf_sequence *s = slot ? (struct xf_sequence *)(uintptr_t)*slot : NULL;
+
+	if (s)
+		s->costs.spurious++;
+	return xf_rows_spurious(a, a->event_id, "reported",
+		s && s->vcpu != v && s->vcpu->known ? (int)s->vcpu->number : -1,
+		s ? s->first_event : 0, s ? (int64_t)(event->tsc - s->tsc_start) : 0, "certain");
+}
+
+static int cr3(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	if (v->cr3 != event->frame)
+		xf_fork_task_switch(a, v, event);
+	v->cr3 = event->frame;
+	return 0;
+}
+
+static int domain_removed(struct xf_analyzer *a, uint64_t id)
+{
+	uint64_t *slot = xf_map_get(&a->domains, id);
+	struct xf_domain *d = slot ? (struct xf_domain *)(uintptr_t)*slot : NULL;
+	int code = 0;
+
+	/* its id may come again and be another domain */
+	if (d)
+		code = xf_shadow_finish(a, d);
+	if (d && !code)
+		code = xf_sequence_end_all_hooked(a, d, XF_END_UNSHADOW);
+	if (d && !code)
+		code = each_vcpu(a, d, true, 0);
+	if (d) {
+		xf_cow_free(d);
+		xf_map_free(&d->writers);
+		xf_map_free(&d->page_mm);
+	}
+	return code;
+}
+
+static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	unsigned reason;
+
+	switch (event->kind) {
+	case XF_PAGE_FAULT:
+		return page_fault(a, v, event);
+	case XF_EMULATE:
+		return emulate(a, v, event);
+	case XF_UNHOOK:
+		return unhook(a, v, event);
+	case XF_REHOOK:
+		if (event->raw_id >> 16 == 0x040)
+			return xf_shadow_add(a, v, NULL, event, a->event_id);
+		return xf_sequence_rehooked(a, v, event, a->event_id);
+	case XF_UNSHADOW:
+		return xf_shadow_add(a, v, NULL, event, a->event_id);
+	case XF_FLUSH:
+		reason = event->arg1 & 1;
+		if (!v->flushes[reason]++)
+			v->flush_event[reason] = a->event_id;
+		return 0;
+	case XF_SPURIOUS:
+		return reported_spurious(a, v, event);
+	case XF_IRET:
+		v->fault_open = false;
+		return 0;
+	case XF_TASK_SWITCH:
+		v->cut = false;
+		v->fault_open = false;
+		xf_fork_task_switch(a, v, event);
+		return 0;
+	case XF_MULTICALL:
+		/* count 0: a preempted one goes on */
+		if (event->count)
+			v->multicall_updates = 0;
+		return 0;
+	case XF_BATCH:
+	case XF_MMUEXT:
+		v->spaces += event->kind == XF_MMUEXT && event->count == 2;
+		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
+	case XF_CR3_WRITE:
+		return cr3(a, v, event);
+	case XF_DOMAIN_REMOVE:
+		return domain_removed(a, event->arg1);
+	default:
+		return 0;
+	}
+}
+
+int xf_analyzer_event(
+	struct xf_analyzer *a, int64_t event_id, const struct xf_event *event, struct xf_error *err)
+{
+	struct xf_vcpu *v;
+	int code;
+
+	a->err = err;
+	a->event_id = event_id;
+	if (event->kind == XF_LOST)
+		return lost(a, event);
+	v = vcpu_of(a, event);
+	if (!v)
+		return -XF_INTERNAL;
+	code = follow(a, v, event);
+	if (!code && v->domain->nfloating)
+		code = xf_shadow_advance(a, v->domain, event->tsc);
+	return code ? code : dispatch(a, v, event);
+}
+
+static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
+{
+	uint64_t number, value;
+	size_t cursor = 0;
+	int code = xf_shadow_finish(a, d);
+
+	if (!code)
+		code = xf_sequence_end_all_hooked(a, d, XF_END_END);
+	if (!code)
+		code = xf_fork_finish(a, d);
+	while (!code && xf_map_next(&d->vcpus, &cursor, &number, &value))
+		code = xf_sequence_end_run(a, (struct xf_vcpu *)(uintptr_t)value, XF_END_END);
+	return code;
+}
+
+int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
+{
+	uint64_t id, value;
+	size_t cursor = 0;
+	int code = 0;
+
+	a->err = err;
+	while (!code && xf_map_next(&a->domains, &cursor, &id, &value))
+		code = finish_domain(a, (struct xf_domain *)(uintptr_t)value);
+	if (!code)
+		code = xf_cow_finish(a);
+	if (!code)
+		code = xf_rows_findings(a);
+	return code;
+}
+
+static void free_domain(struct xf_domain *d)
+{
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (xf_map_next(&d->vcpus, &cursor, &key, &value)) {
+		free(((struct xf_vcpu *)(uintptr_t)value)->run);
+		free((void *)(uintptr_t)value);
+	}
+	cursor = 0;
+	while (xf_map_next(&d->hooked, &cursor, &key, &value))
+		free((void *)(uintptr_t)value);
+	while (d->forks) {
+		struct xf_fork *next = d->forks->next;
+
+		xf_map_free(&d->forks->pages);
+		free(d->forks);
+		d->forks = next;
+	}
+	xf_shadow_free(d);
+	xf_cow_free(d);
+	xf_map_free(&d->vcpus);
+	xf_map_free(&d->hooked);
+	xf_map_free(&d->writers);
+	xf_map_free(&d->page_mm);
+	xf_map_free(&d->by_l2);
+	free(d);
+}
+
+void xf_analyzer_free(struct xf_analyzer *a)
+{
+	uint64_t id, value;
+	size_t cursor = 0;
+
+	if (!a)
+		return;
+	xf_rows_finalize(a);
+	while (xf_map_next(&a->domains, &cursor, &id, &value))
+		free_domain((struct xf_domain *)(uintptr_t)value);
+	xf_map_free(&a->domains);
+	xf_map_free(&a->losses);
+	xf_map_free(&a->cow);
+	free(a);
+}
+
+static int feed(
+	struct xf_analyzer *a, sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
+{
+	struct xf_dictionary dictionary = {0};
+	struct xf_event event;
+	sqlite3_stmt *stmt;
+	int64_t id;
+	int code = xf_db_prepare(db, &stmt, "SELECT " XF_EVENT_ROW " ORDER BY e.event_id", err);
+
+	if (!code)
+		code = xf_dictionary_load(&dictionary, db, err);
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		xf_event_of_row(&dictionary, stmt, &id, &event);
+		code = xf_analyzer_event(a, id, &event, err);
+		if (!code && xf_progress_add(progress, 1))
+			code = xf_fail(err, XF_INTERRUPTED, "interrupted: nothing was changed");
+	}
+	sqlite3_finalize(stmt);
+	xf_dictionary_free(&dictionary);
+	return code;
+}
+
+int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
+{
+	struct xf_analyzer *a = NULL;
+	int code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
+
+	if (code)
+		return code;
+	code = xf_db_exec(db,
+		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
+		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding",
+		err);
+	if (!code)
+		code = xf_db_exec(db, xf_sql_derived, err);
+	if (!code)
+		code = xf_analyzer_new(&a, db, err);
+	if (!code)
+		code = feed(a, db, progress, err);
+	if (!code)
+		code = xf_analyzer_finish(a, err);
+	xf_analyzer_free(a);
+	if (!code)
+		code = xf_db_exec(db, "COMMIT", err);
+	if (code)
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return code;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * COW breaks.  In: which fork write-protected which slots; write faults with the PTE write behind.
+ * Out: COW faults per fork, and the VA range that each page-table page maps.
+ *
+ * A fault at VA and the write to the slot that maps it come together, so they tell where the page
+ * lies in the address space; when that changes, the page serves another one and old claims are void.
+ */
+#include <stdlib.h>
+
+#include "analyzer/state.h"
+
+struct xf_claim {
+	struct xf_claim *next;
+	int64_t fork_id;
+	uint64_t slots[XF_SLOT_WORDS];
+};
+
+static struct xf_pt_page *page_of(struct xf_analyzer *a, struct xf_domain *d, uint64_t page)
+{
+	uint64_t *slot = xf_map_put(&d->pages, page);
+
+	if (slot && !*slot)
+		*slot = (uintptr_t)calloc(1, sizeof(struct xf_pt_page));
+	if (!slot || !*slot) {
+		xf_fail_nomem(a->err);
+		return NULL;
+	}
+	return (struct xf_pt_page *)(uintptr_t)*slot;
+}
+
+static void drop_claims(struct xf_pt_page *p)
+{
+	while (p->claims) {
+		struct xf_claim *next = p->claims->next;
+
+		free(p->claims);
+		p->claims = next;
+	}
+}
+
+static bool empty(const struct xf_claim *c)
+{
+	for (int i = 0; i < XF_SLOT_WORDS; i++)
+		if (c->slots[i])
+			return false;
+	return true;
+}
+
+int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot)
+{
+	struct xf_pt_page *p = page_of(a, fork->first_vcpu->domain, page);
+	struct xf_claim *claim;
+
+	if (!p)
+		return -XF_INTERNAL;
+	claim = p->claims;
+	if (!claim || claim->fork_id != fork->id) {
+		claim = calloc(1, sizeof(*claim));
+		if (!claim)
+			return xf_fail_nomem(a->err);
+		claim->fork_id = fork->id;
+		claim->next = p->claims;
+		p->claims = claim;
+	}
+	if (slot == XF_ALL_SLOTS) {
+		for (int i = 0; i < XF_SLOT_WORDS; i++)
+			claim->slots[i] = ~0ull;
+		while (claim->next) {
+			struct xf_claim *old = claim->next;
+
+			claim->next = old->next;
+			free(old);
+		}
+		return 0;
+	}
+	claim->slots[slot / 64] |= 1ull << slot % 64;
+	/* whoever protected it before does so no longer */
+	for (struct xf_claim **c = &claim->next; *c;) {
+		struct xf_claim *old = *c;
+
+		old->slots[slot / 64] &= ~(1ull << slot % 64);
+		if (empty(old)) {
+			*c = old->next;
+			free(old);
+		} else {
+			c = &old->next;
+		}
+	}
+	return 0;
+}
+
+static int learn_base(struct xf_analyzer *a, struct xf_pt_page *p, uint64_t base)
+{
+	int code = 0;
+
+	if (p->has_base && p->va_base != base)
+		drop_claims(p);
+	p->has_base = true;
+	p->va_base = base;
+	for (unsigned i = 0; i < p->nwaiting && !code; i++)
+		code = xf_rows_set_base(a, p->waiting[i], base);
+	p->nwaiting = 0;
+	return code;
+}
+
+int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot)
+{
+	struct xf_pt_page *p = page_of(a, v->domain, page);
+	int code;
+
+	if (!p)
+		return -XF_INTERNAL;
+	code = learn_base(a, p, v->fault_va & ~0x1fffffull);
+	/* P and W: a write to an entry that was there, but write-protected */
+	if (code || (v->fault_error & 3) != 3)
+		return code;
+	for (struct xf_claim *c = p->claims; c; c = c->next) {
+		uint64_t *n;
+
+		if (!(c->slots[slot / 64] >> slot % 64 & 1))
+			continue;
+		c->slots[slot / 64] &= ~(1ull << slot % 64);
+		n = xf_map_put(&a->cow, (uint64_t)c->fork_id);
+		if (!n)
+			return xf_fail_nomem(a->err);
+		++*n;
+		break;
+	}
+	return 0;
+}
+
+int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *s)
+{
+	struct xf_pt_page *p;
+
+	if (!s->has_page)
+		return 0;
+	p = page_of(a, d, s->page);
+	if (!p)
+		return -XF_INTERNAL;
+	if (p->has_base) {
+		s->has_base = true;
+		s->va_base = p->va_base;
+	} else if (p->nwaiting < sizeof(p->waiting) / sizeof(p->waiting[0])) {
+		p->waiting[p->nwaiting++] = s->id;
+	}
+	return 0;
+}
+
+int xf_cow_finish(struct xf_analyzer *a)
+{
+	uint64_t fork_id, n;
+	size_t cursor = 0;
+	int code = 0;
+
+	while (!code && xf_map_next(&a->cow, &cursor, &fork_id, &n))
+		code = xf_rows_set_cow(a, (int64_t)fork_id, n);
+	return code;
+}
+
+void xf_cow_free(struct xf_domain *d)
+{
+	uint64_t page, value;
+	size_t cursor = 0;
+
+	while (xf_map_next(&d->pages, &cursor, &page, &value)) {
+		drop_claims((struct xf_pt_page *)(uintptr_t)value);
+		free((void *)(uintptr_t)value);
+	}
+	xf_map_free(&d->pages);
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Forks.  In: page-table writes of a vCPU, its faults, task switches, pins.  Out: rows when they end.
+ *
+ * A fork is a walk: it write-protects entries in ascending order, page-table page by page-table page,
+ * visiting each once, without a fault at a user address on its vCPU in between.  It ends when the
+ * child's tables are pinned, with the next such fault, or when another walk begins.  A task switch
+ * suspends it.
+ */
+#include <stdlib.h>
+
+#include "analyzer/state.h"
+
+#define MAX_SUSPENDED 16
+
+static struct xf_lane *lane_of(struct xf_fork *fork, const struct xf_write *w)
+{
+	for (unsigned i = 0; i < fork->nlanes; i++)
+		if (!w->has_rip || fork->lanes[i].rip == w->rip)
+			return &fork->lanes[i];
+	return NULL;
+}
+
+/* Can the write be the next step of the walk? */
+static bool fits(struct xf_fork *fork, const struct xf_write *w)
+{
+	struct xf_lane *lane = lane_of(fork, w);
+
+	/* out-of-sync pages may be written again after an eviction */
+	if (w->shadow)
+		return lane != NULL;
+	/* the same entry again: its page was hooked again before the write got through */
+	if (lane && lane->page == w->page)
+		return w->va >= lane->va;
+	if (!lane && fork->nlanes == XF_LANES)
+		return false;
+	return !xf_map_get(&fork->pages, w->page);
+}
+
+/* Certain: the same page-table page, further on. */
+static bool continues(struct xf_fork *fork, const struct xf_write *w)
+{
+	struct xf_lane *lane = lane_of(fork, w);
+
+	return lane && lane->page == w->page && w->va > lane->va;
+}
+
+static void unlink_fork(struct xf_domain *d, struct xf_fork *fork)
+{
+	for (struct xf_fork **f = &d->forks; *f; f = &(*f)->next) {
+		if (*f == fork) {
+			*f = fork->next;
+			break;
+		}
+	}
+	for (struct xf_fork *f = d->forks; f; f = f->next)
+		if (f->maybe == fork)
+			f->maybe = NULL;
+}
+
+/* Writes the row and frees, or forgets a walk that changed nothing. */
+static int write_fork(struct xf_analyzer *a, struct xf_fork *fork)
+{
+	struct xf_domain *d = fork->first_vcpu->domain;
+	bool lone_shadow = fork->has_shadow && fork->npages < 2;
+	int code;
+
+	unlink_fork(d, fork);
+	/* of a shadow guest one page alone says nothing: anything may write to it */
+	if ((!fork->costs.ptes && !fork->has_shadow && !fork->cut) || lone_shadow) {
+		code = xf_rows_forget_fork(a, fork->id);
+	} else {
+		a->findings[XF_FINDING_SHADOW_FORKS] += fork->has_shadow;
+		code = xf_rows_fork(a, fork);
+	}
+	xf_map_free(&fork->pages);
+	free(fork);
+	return code;
+}
+
+static bool same_walk_waits(struct xf_fork *fork)
+{
+	return fork->maybe != NULL;
+}
+
+/* An ended fork is written once nothing of it is open and nothing is undecided. */
+int xf_fork_settle(struct xf_analyzer *a, struct xf_fork *fork)
+{
+	if (!fork->ended || fork->open || same_walk_waits(fork))
+		return 0;
+	for (struct xf_fork *f = fork->first_vcpu->domain->forks; f; f = f->next)
+		if (f->maybe == fork && f != fork)
+			a->findings[XF_FINDING_FORK_UNDECIDED] += f->doubt == NULL;
+	return write_fork(a, fork);
+}
+
+static int end_fork(struct xf_analyzer *a, struct xf_fork *fork, enum xf_end why)
+{
+	struct xf_vcpu *v = fork->vcpu;
+	int code = 0;
+
+	if (fork->ended)
+		return 0;
+	fork->ended = true;
+	fork->ended_by = why;
+	if (v->fork == fork)
+		v->fork = NULL;
+	fork->open++; /* keep it while its last run is closed */
+	if (v->run && v->run->fork == fork)
+		code = xf_sequence_end_run(a, v, why);
+	if (fork->first_vcpu->run && fork->first_vcpu->run->fork == fork && !code)
+		code = xf_sequence_end_run(a, fork->first_vcpu, why);
+	fork->open--;
+	/* those that waited for this one's fate are on their own now */
+	for (struct xf_fork *f = fork->first_vcpu->domain->forks, *next; f && !code; f = next) {
+		next = f->next;
+		if (f->maybe != fork)
+			continue;
+		f->maybe = NULL;
+		code = xf_fork_settle(a, f);
+		next = fork->first_vcpu->domain->forks == f ? NULL : next;
+	}
+	return code ? code : xf_fork_settle(a, fork);
+}
+
+static struct xf_fork *new_fork(
+	struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_fork *fork = calloc(1, sizeof(*fork));
+
+	if (!fork) {
+		xf_fail_nomem(a->err);
+		return NULL;
+	}
+	fork->id = ++a->next_fork;
+	fork->first_vcpu = fork->vcpu = v;
+	fork->tsc_start = fork->tsc_end = event->tsc;
+	fork->first_event = a->event_id;
+	if (v->flushes[0] && v->flush_event[0] < fork->first_event)
+		fork->first_event = v->flush_event[0];
+	fork->cut = v->cut;
+	fork->next = v->domain->forks;
+	v->domain->forks = fork;
+	v->fork = fork;
+	a->findings[XF_FINDING_UNOWNED] += !v->known;
+	return fork;
+}
+
+/* Adds the write to the walk. */
+static int walk(struct xf_analyzer *a, struct xf_fork *fork, struct xf_vcpu *v,
+	const struct xf_write *w, const struct xf_event *event)
+{
+	struct xf_lane *lane = lane_of(fork, w);
+	uint64_t *slot = xf_map_get(&fork->pages, w->page), *mm;
+
+	if (!lane) {
+		lane = &fork->lanes[fork->nlanes++];
+		lane->rip = w->rip;
+	}
+	lane->page = w->page;
+	lane->va = w->va;
+	if (!slot) {
+		if (!xf_map_put(&fork->pages, w->page))
+			return xf_fail_nomem(a->err);
+		fork->npages++;
+		mm = xf_map_put(&v->domain->page_mm, w->page);
+		if (!mm)
+			return xf_fail_nomem(a->err);
+		if (!fork->mm)
+			fork->mm = *mm ? *mm : (uint64_t)fork->id;
+		*mm = fork->mm;
+	}
+	if (w->shadow)
+		fork->has_shadow = true;
+	else if (event->kind == XF_UNHOOK)
+		fork->has_unhooked = true;
+	else
+		fork->has_emulated = true;
+	fork->tsc_end = event->tsc;
+	fork->last_event = a->event_id;
+	fork->suspended = false;
+	fork->maybe_pinned = false;
+	fork->vcpu = v;
+	fork->spaces = v->spaces;
+	v->fork = fork;
+	return 0;
+}
+
+/* Do the pages say that the walk copies the address space that this page belongs to? 1, 0, -1 unknown */
+static int same_space(struct xf_domain *d, const struct xf_fork *fork, uint64_t page)
+{
+	uint64_t *mm = xf_map_get(&d->page_mm, page);
+
+	if (!mm || fork->mm == (uint64_t)fork->id)
+		return -1;
+	return *mm == fork->mm;
+}
+
+/*
+ * After a task switch: which suspended fork goes on with this write?  NULL = none, a new one begins;
+ * *maybe is a suspended fork of another vCPU that it may all the same be the rest of.
+ */
+static struct xf_fork *resumed(
+	struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_write *w, struct xf_fork **maybe)
+{
+	struct xf_fork *here = NULL, *elsewhere = NULL;
+	unsigned nhere = 0, nelsewhere = 0;
+
+	*maybe = NULL;
+	/* whoever faulted at a user address since the last switch was not inside fork() */
+	if (v->user_fault)
+		return NULL;
+	for (struct xf_fork *f = v->domain->forks; f; f = f->next)
+		if (f->suspended && !f->ended && continues(f, w))
+			return f;
+	/* only kernel threads ran in between, which borrow the address space */
+	for (struct xf_fork *f = v->domain->forks; f; f = f->next)
+		if (f->suspended && !f->ended && f->vcpu == v && f->spaces == v->spaces &&
+			!w->shadow && fits(f, w))
+			return f;
+	for (struct xf_fork *f = v->domain->forks; f; f = f->next) {
+		int same = same_space(v->domain, f, w->page);
+
+		if (!f->suspended || f->ended || f->maybe_pinned || !fits(f, w) || same == 0 ||
+			w->shadow)
+			continue;
+		if (f->vcpu == v) {
+			/* it was switched away from here, and a switch back is needed */
+			if (v->switches == f->switches)
+				continue;
+			here = f;
+			nhere++;
+		} else if (same == 1) {
+			return f;
+		} else {
+			elsewhere = f;
+			nelsewhere++;
+		}
+	}
+	if (nhere) {
+		a->findings[XF_FINDING_FORK_RESUMED]++;
+		here->doubt =
+			nhere > 1 ? "goes on after another task ran; which of several is a guess"
+				  : "goes on after another task ran, by order";
+		return here;
+	}
+	if (nelsewhere == 1)
+		*maybe = elsewhere;
+	return NULL;
+}
+
+/* Suspended forks that never go on must not pile up. */
+static int limit_suspended(struct xf_analyzer *a, struct xf_domain *d)
+{
+	struct xf_fork *oldest = NULL;
+	unsigned n = 0;
+
+	for (struct xf_fork *f = d->forks; f; f = f->next) {
+		if (!f->suspended || f->ended)
+			continue;
+		n++;
+		if (!oldest || f->suspended_at < oldest->suspended_at)
+			oldest = f;
+	}
+	if (n <= MAX_SUSPENDED)
+		return 0;
+	return end_fork(a, oldest, oldest->maybe_pinned ? XF_END_PIN : XF_END_NEXT);
+}
+
+int xf_fork_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_write *w,
+	const struct xf_event *event, struct xf_fork **out)
+{
+	struct xf_fork *fork = v->fork, *maybe = NULL;
+	int code;
+
+	if (fork && (fork->suspended || fork->vcpu != v))
+		fork = NULL;
+	/* another instruction in the middle of a shadow guest's walk is not part of it */
+	if (fork && w->shadow && fork->npages > 1 && !lane_of(fork, w))
+		return 0;
+	if (fork && !fits(fork, w)) {
+		code = end_fork(a, fork, XF_END_NEXT);
+		if (code)
+			return code;
+		fork = NULL;
+	}
+	if (!fork)
+		fork = resumed(a, v, w, &maybe);
+	if (!fork) {
+		code = limit_suspended(a, v->domain);
+		if (code)
+			return code;
+		fork = new_fork(a, v, event);
+		if (!fork)
+			return -XF_INTERNAL;
+		fork->maybe = maybe;
+	}
+	*out = fork;
+	return walk(a, fork, v, w, event);
+}
+
+int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v)
+{
+	struct xf_fork *fork = v->fork;
+
+	v->user_fault = true;
+	v->cut = false;
+	if (!fork || fork->suspended || fork->vcpu != v)
+		return 0;
+	return end_fork(a, fork, XF_END_FAULT);
+}
+
+void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_fork *fork = v->fork;
+
+	(void)a;
+	v->switches++;
+	v->user_fault = false;
+	if (!fork || fork->suspended || fork->vcpu != v)
+		return;
+	fork->suspended = true;
+	fork->switches = v->switches;
+	fork->suspended_at = event->tsc;
+	v->fork = NULL;
+}
+
+int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_fork *fork = v->fork;
+
+	v->cut = false;
+	if (fork && !fork->suspended && fork->vcpu == v) {
+		fork->tsc_pin = event->tsc;
+		return end_fork(a, fork, XF_END_PIN);
+	}
+	/* a suspended fork that had nothing left to write-protect also ends with a pin, as exec does */
+	for (struct xf_fork *f = v->domain->forks; f; f = f->next) {
+		if (!f->suspended || f->ended || f->vcpu != v || v->user_fault ||
+			f->switches == v->switches || f->maybe_pinned)
+			continue;
+		f->maybe_pinned = true;
+		f->tsc_pin = event->tsc;
+		break;
+	}
+	return 0;
+}
+
+int xf_fork_loss(struct xf_analyzer *a, struct xf_vcpu *v)
+{
+	struct xf_fork *f, *next;
+	int code = 0;
+
+	/* whatever a suspended fork did meanwhile may be lost as well, on this vCPU or another */
+	for (f = v->domain->forks; f && !code; f = next) {
+		next = f->next;
+		if (f->ended || (f->vcpu != v && !f->suspended))
+			continue;
+		f->cut = true;
+		code = end_fork(a, f, XF_END_LOSS);
+		/* ending one can free others that waited for it */
+		next = code ? NULL : v->domain->forks;
+		while (next && (next->ended || (next->vcpu != v && !next->suspended)))
+			next = next->next;
+	}
+	return code;
+}
+
+/*
+ * At the end of the capture: a fork that was suspended and never seen again, and one that began on
+ * another vCPU right after a switch, in pages that no other fork had: one fork, by elimination.
+ */
+static int join_moved(struct xf_analyzer *a, struct xf_fork *first, struct xf_fork *rest)
+{
+	struct xf_costs *to = &first->costs, *from = &rest->costs;
+	int code = xf_rows_move_fork(a, rest->id, first->id);
+
+	to->ptes += from->ptes;
+	to->faults += from->faults;
+	to->unhooks += from->unhooks;
+	to->rehooks += from->rehooks;
+	to->emulations += from->emulations;
+	to->flushes += from->flushes;
+	to->spurious += from->spurious;
+	first->npages += rest->npages;
+	first->tsc_end = rest->tsc_end;
+	first->tsc_pin = rest->tsc_pin;
+	first->last_event = rest->last_event;
+	first->has_emulated |= rest->has_emulated;
+	first->ended_by = rest->ended_by;
+	first->ended = true;
+	first->doubt = "goes on on another vCPU, by elimination";
+	a->findings[XF_FINDING_FORK_MOVED]++;
+	unlink_fork(rest->first_vcpu->domain, rest);
+	xf_map_free(&rest->pages);
+	free(rest);
+	return code;
+}
+
+int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d)
+{
+	int code = 0;
+
+	for (struct xf_fork *f = d->forks, *next; f && !code; f = next) {
+		struct xf_fork *rest = NULL;
+		unsigned n = 0;
+
+		next = f->next;
+		if (f->ended || !f->suspended || f->maybe_pinned)
+			continue;
+		for (struct xf_fork *r = d->forks; r; r = r->next) {
+			if (r->maybe == f && r->ended && r->ended_by == XF_END_PIN && !r->open) {
+				rest = r;
+				n++;
+			}
+		}
+		if (n != 1)
+			continue;
+		if (next == rest)
+			next = rest->next;
+		code = join_moved(a, f, rest);
+	}
+	while (d->forks && !code) {
+		struct xf_fork *f = d->forks;
+
+		f->maybe = NULL;
+		if (f->ended)
+			code = write_fork(a, f);
+		else
+			code = end_fork(a, f, f->maybe_pinned ? XF_END_PIN : XF_END_END);
+	}
+	return code;
+}

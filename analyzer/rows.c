@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rows of the derived tables.  In: closed sequences and forks.  Out: SQLite rows. */
+#include <stdlib.h>
+
+#include "analyzer/state.h"
+#include "common/db.h"
+
+static const char *const sql[XF_STATEMENTS] = {
+	[XF_INSERT_FORK] =
+		"INSERT INTO fork (fork_id, domid, vcpu, tsc_start, tsc_end, tsc_pin, mechanism,"
+		" pt_pages, ptes, faults, unhooks, rehooks, emulations, flushes, spurious,"
+		" cow_faults, complete, rip, ended_by, doubt, first_event, last_event)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_SEQUENCE] =
+		"INSERT INTO sequence (sequence_id, fork_id, domid, vcpu, pt_page, frame, va_base,"
+		" mechanism, tsc_start, tsc_end, tsc_slack, faults, ptes, unhooks, rehooks, emulations,"
+		" flushes, spurious, ended_by, complete, first_event, last_event)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_SPURIOUS] =
+		"INSERT INTO spurious_fault (event_id, cause, other_vcpu, other_event, gap,"
+		" confidence) VALUES (?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_FINDING] = "INSERT INTO finding (code, count, text) VALUES (?, ?, ?)",
+	[XF_FORGET_FORK] = "UPDATE sequence SET fork_id = NULL WHERE fork_id = ?",
+	[XF_MOVE_FORK] = "UPDATE sequence SET fork_id = ?2 WHERE fork_id = ?1",
+	[XF_SET_BASE] = "UPDATE sequence SET va_base = ?2 WHERE sequence_id = ?1",
+	[XF_SET_COW] = "UPDATE fork SET cow_faults = ?2 WHERE fork_id = ?1",
+};
+
+static const char *const end_names[] = {
+	[XF_END_NONE] = "end",
+	[XF_END_REHOOK] = "rehook",
+	[XF_END_NEXT] = "next",
+	[XF_END_FAULT] = "fault",
+	[XF_END_PIN] = "pin",
+	[XF_END_UNSHADOW] = "unshadow",
+	[XF_END_LOSS] = "loss",
+	[XF_END_END] = "end",
+};
+
+static const struct {
+	const char *code, *text;
+} findings[XF_FINDING_COUNT] = {
+	[XF_FINDING_UNMATCHED_REHOOK] = {"unmatched_rehook",
+		"rehooks of a page that was not seen unhooked"},
+	[XF_FINDING_DOUBLE_UNHOOK] = {"double_unhook",
+		"unhooks of a page that was unhooked already (its rehook is not in the trace)"},
+	[XF_FINDING_FORK_RESUMED] = {"fork_resumed",
+		"forks taken to go on after another task ran on their vCPU (likely, not certain)"},
+	[XF_FINDING_FORK_MOVED] = {"fork_moved",
+		"forks taken to go on on another vCPU (likely, not certain)"},
+	[XF_FINDING_FORK_UNDECIDED] = {"fork_undecided",
+		"forks that may be the rest of another one: the records do not decide"},
+	[XF_FINDING_UNOWNED] = {"unowned",
+		"page-table writes of unknown vCPUs, taken as one vCPU for each pCPU"},
+	[XF_FINDING_SHADOW_FORKS] = {"shadow_forks",
+		"forks of shadow guests: entries of pages already out of sync are written unseen"},
+	[XF_FINDING_FLOATING] = {"floating",
+		"unsyncs and resyncs without a time of their own: tsc_slack tells how far off they may be"},
+};
+
+int xf_rows_prepare(struct xf_analyzer *a)
+{
+	int code = 0;
+
+	for (int i = 0; i < XF_STATEMENTS && !code; i++)
+		code = xf_db_prepare(a->db, &a->statements[i], sql[i], a->err);
+	return code;
+}
+
+void xf_rows_finalize(struct xf_analyzer *a)
+{
+	for (int i = 0; i < XF_STATEMENTS; i++) {
+		sqlite3_finalize(a->statements[i]);
+		a->statements[i] = NULL;
+	}
+}
+
+static int run(struct xf_analyzer *a, sqlite3_stmt *stmt)
+{
+	int code = xf_db_step(stmt, a->err);
+
+	sqlite3_reset(stmt);
+	sqlite3_clear_bindings(stmt);
+	return code;
+}
+
+static int add(sqlite3_stmt *stmt, int at, uint64_t value)
+{
+	sqlite3_bind_int64(stmt, at, (int64_t)value);
+	return at + 1;
+}
+
+static int add_if(sqlite3_stmt *stmt, int at, bool known, uint64_t value)
+{
+	if (known)
+		sqlite3_bind_int64(stmt, at, (int64_t)value);
+	return at + 1;
+}
+
+static int add_text(sqlite3_stmt *stmt, int at, const char *text)
+{
+	sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
+	return at + 1;
+}
+
+static int add_costs(sqlite3_stmt *stmt, int at, const struct xf_costs *costs)
+{
+	at = add(stmt, at, costs->unhooks);
+	at = add(stmt, at, costs->rehooks);
+	at = add(stmt, at, costs->emulations);
+	at = add(stmt, at, costs->flushes);
+	return add(stmt, at, costs->spurious);
+}
+
+static const char *fork_mechanism(const struct xf_fork *fork)
+{
+	if (fork->has_emulated + fork->has_unhooked + fork->has_shadow > 1)
+		return "mixed";
+	return fork->has_shadow ? "oos" : fork->has_unhooked ? "unhook" : "emulate";
+}
+
+int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork)
+{
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_FORK];
+	const struct xf_vcpu *v = fork->first_vcpu;
+	bool whole = !fork->cut && fork->ended_by != XF_END_LOSS && fork->ended_by != XF_END_END;
+	int at = 1;
+
+	at = add(stmt, at, (uint64_t)fork->id);
+	at = add_if(stmt, at, v->known, v->domain->id);
+	at = add_if(stmt, at, v->known, v->number);
+	at = add(stmt, at, fork->tsc_start);
+	at = add(stmt, at, fork->tsc_end);
+	at = add_if(stmt, at, fork->tsc_pin != 0, fork->tsc_pin);
+	at = add_text(stmt, at, fork_mechanism(fork));
+	at = add(stmt, at, fork->npages);
+	at = add(stmt, at, fork->costs.ptes);
+	at = add(stmt, at, fork->costs.faults);
+	at = add_costs(stmt, at, &fork->costs);
+	at = add(stmt, at, fork->cow_faults);
+	at = add(stmt, at, whole);
+	at = add_if(stmt, at, fork->nlanes && fork->lanes[0].rip, fork->lanes[0].rip);
+	at = add_text(stmt, at, end_names[fork->ended_by]);
+	at = add_text(stmt, at, fork->doubt);
+	at = add(stmt, at, (uint64_t)fork->first_event);
+	add(stmt, at, (uint64_t)fork->last_event);
+	return run(a, stmt);
+}
+
+int xf_rows_sequence(struct xf_analyzer *a, const struct xf_sequence *s, enum xf_end end)
+{
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_SEQUENCE];
+	bool whole = !s->cut && end != XF_END_LOSS && end != XF_END_END;
+	int at = 1;
+
+	at = add(stmt, at, (uint64_t)s->id);
+	at = add_if(stmt, at, s->fork != NULL, s->fork ? (uint64_t)s->fork->id : 0);
+	at = add_if(stmt, at, s->vcpu->known, s->vcpu->domain->id);
+	at = add_if(stmt, at, s->vcpu->known, s->vcpu->number);
+	at = add_if(stmt, at, s->has_page, s->page);
+	at = add_if(stmt, at, s->has_frame, s->frame);
+	at = add_if(stmt, at, s->has_base, s->va_base);
+	at = add_text(stmt, at, s->shadow ? "oos" : s->costs.unhooks ? "unhook" : "emulate");
+	at = add(stmt, at, s->tsc_start);
+	at = add(stmt, at, s->tsc_end);
+	at = add(stmt, at, s->slack);
+	at = add(stmt, at, s->costs.faults);
+	at = add(stmt, at, s->costs.ptes);
+	at = add_costs(stmt, at, &s->costs);
+	at = add_text(stmt, at, end_names[end]);
+	at = add(stmt, at, whole);
+	at = add(stmt, at, (uint64_t)s->first_event);
+	add(stmt, at, (uint64_t)s->last_event);
+	return run(a, stmt);
+}
+
+int xf_rows_spurious(struct xf_analyzer *a, int64_t event_id, const char *cause, int other_vcpu,
+	int64_t other_event, int64_t gap, const char *confidence)
+{
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_SPURIOUS];
+
+	add(stmt, 1, (uint64_t)event_id);
+	add_text(stmt, 2, cause);
+	add_if(stmt, 3, other_vcpu >= 0, (uint64_t)other_vcpu);
+	add_if(stmt, 4, other_event > 0, (uint64_t)other_event);
+	add_if(stmt, 5, other_event > 0, (uint64_t)gap);
+	add_text(stmt, 6, confidence);
+	return run(a, stmt);
+}
+
+int xf_rows_findings(struct xf_analyzer *a)
+{
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_FINDING];
+	int code = 0;
+
+	for (int i = 0; i < XF_FINDING_COUNT && !code; i++) {
+		if (!a->findings[i])
+			continue;
+		add_text(stmt, 1, findings[i].code);
+		add(stmt, 2, a->findings[i]);
+		add_text(stmt, 3, findings[i].text);
+		code = run(a, stmt);
+	}
+	return code;
+}
+
+int xf_rows_forget_fork(struct xf_analyzer *a, int64_t fork_id)
+{
+	add(a->statements[XF_FORGET_FORK], 1, (uint64_t)fork_id);
+	return run(a, a->statements[XF_FORGET_FORK]);
+}
+
+int xf_rows_move_fork(struct xf_analyzer *a, int64_t from, int64_t to)
+{
+	add(a->statements[XF_MOVE_FORK], 1, (uint64_t)from);
+	add(a->statements[XF_MOVE_FORK], 2, (uint64_t)to);
+	return run(a, a->statements[XF_MOVE_FORK]);
+}
+
+int xf_rows_set_base(struct xf_analyzer *a, int64_t sequence_id, uint64_t va_base)
+{
+	add(a->statements[XF_SET_BASE], 1, (uint64_t)sequence_id);
+	add(a->statements[XF_SET_BASE], 2, va_base);
+	return run(a, a->statements[XF_SET_BASE]);
+}
+
+int xf_rows_set_cow(struct xf_analyzer *a, int64_t fork_id, uint64_t n)
+{
+	add(a->statements[XF_SET_COW], 1, (uint64_t)fork_id);
+	add(a->statements[XF_SET_COW], 2, n);
+	return run(a, a->statements[XF_SET_COW]);
+}

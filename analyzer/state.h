@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the analyzer remembers: domains, vCPUs, open sequences, open forks.
+ * Private to this folder.  In: events.  Out: closed sequences and forks for rows.c.
+ */
+#ifndef XF_ANALYZER_STATE_H
+#define XF_ANALYZER_STATE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "common/error.h"
+#include "common/map.h"
+#include "schemas/event.h"
+
+/* Why a sequence ended; the names are those of the view. */
+enum xf_end {
+	XF_END_NONE,
+	XF_END_REHOOK,
+	XF_END_NEXT,
+	XF_END_FAULT,
+	XF_END_PIN,
+	XF_END_UNSHADOW,
+	XF_END_LOSS,
+	XF_END_END,
+};
+
+/* Counters that sequences and forks share. */
+struct xf_costs {
+	uint64_t faults, ptes, unhooks, rehooks, emulations, flushes, spurious;
+};
+
+#define XF_SLOT_WORDS 16 /* 1,024 slots: a page of 4-byte PTEs */
+
+/* A fault sequence of one page-table page. */
+struct xf_sequence {
+	struct xf_sequence *next; /* of the same domain's hooked pages */
+	int64_t id;
+	struct xf_fork *fork; /* NULL = none; outlives its open sequences */
+	struct xf_vcpu *vcpu;
+	bool has_page, has_frame, has_base;
+	bool shadow; /* out of sync, not writable */
+	bool cut;    /* its beginning may lie in a loss */
+	uint64_t page, frame, va_base;
+	uint64_t tsc_start, tsc_end, slack; /* cycles */
+	int64_t first_event, last_event;
+	struct xf_costs costs;
+	uint64_t slots[XF_SLOT_WORDS]; /* of emulated writes */
+};
+
+/* Where the walk of a fork is; one lane for each instruction that writes (parent, child). */
+struct xf_lane {
+	uint64_t rip;
+	uint64_t page, va; /* last PTE written */
+};
+
+#define XF_LANES 4
+
+struct xf_fork {
+	struct xf_fork *next; /* in the domain's list */
+	int64_t id;
+	struct xf_vcpu *first_vcpu, *vcpu; /* where it began, where it is */
+	struct xf_lane lanes[XF_LANES];
+	unsigned nlanes;
+	struct xf_map pages; /* page-table pages written */
+	uint64_t npages;
+	uint64_t
+		mm; /* address space it copies, as far as pages tell: the first fork of these pages */
+	uint64_t tsc_start, tsc_end, tsc_pin; /* cycles; 0 = no pin */
+	int64_t first_event, last_event;
+	struct xf_costs costs;
+	uint64_t cow_faults;
+	unsigned open; /* sequences of it that are open */
+	bool has_emulated, has_unhooked, has_shadow;
+	bool suspended;	       /* a task switch came before its end */
+	uint64_t switches;     /* of the vCPU when it was suspended */
+	uint64_t spaces;       /* address spaces that the vCPU had loaded at the last write */
+	uint64_t suspended_at; /* cycles */
+	bool maybe_pinned;     /* a pin that may be its own */
+	struct xf_fork *maybe; /* an open fork that this one may be the rest of */
+	bool cut, ended;
+	enum xf_end ended_by;
+	const char *doubt;
+};
+
+struct xf_vcpu {
+	struct xf_domain *domain;
+	uint32_t number;
+	bool known;    /* false: stands for a pCPU whose vCPUs are unknown */
+	uint32_t pcpu; /* where it was last */
+	uint64_t tsc;  /* of its last event */
+	bool cut; /* a loss, or the start of the capture, and nothing since that shows a new beginning */
+	struct xf_sequence *run; /* of emulated writes */
+	struct xf_fork *fork;	 /* running or suspended here last */
+	uint64_t switches;	 /* task switches so far */
+	uint64_t spaces; /* address spaces loaded so far (mmuext_op of two: kernel, user base) */
+	bool user_fault; /* a user address faulted since the last one */
+	bool fault_open; /* a fault was delivered whose PTE write is still to come */
+	uint64_t fault_va;
+	uint32_t fault_error;
+	int64_t fault_event;
+	uint64_t cr3;		    /* frame, 0 = unknown */
+	unsigned multicall_updates; /* update_va_mapping calls in the current multicall */
+	unsigned flushes[2];	    /* by reason, of the hook record that follows */
+	int64_t flush_event[2];
+};
+
+/* An unsync or resync whose place in time is not known exactly. */
+struct xf_floating {
+	struct xf_event event;
+	int64_t id;
+	struct xf_vcpu *vcpu;
+	struct xf_fork *fork;
+	bool cut;
+};
+
+struct xf_queue {
+	struct xf_floating *items;
+	size_t head, count, room;
+};
+
+struct xf_domain {
+	uint32_t id;
+	bool known;
+	struct xf_map vcpus;
+	struct xf_map hooked;	/* frame -> open sequence */
+	struct xf_map writers;	/* rip -> 1: writes entries that stay writable, so no fork does */
+	struct xf_map page_mm;	/* page-table page -> address space (fork.mm) */
+	struct xf_map by_l2;	/* VA >> 21 -> last sequence that unhooked it, while open */
+	struct xf_map pages;	/* page-table page -> struct xf_pt_page */
+	struct xf_fork *forks;	/* open ones */
+	struct xf_map floating; /* pCPU -> struct xf_queue: shadow.c */
+	size_t nfloating;
+};
+
+/* What is known of one page-table page: cow.c. */
+struct xf_pt_page {
+	bool has_base;
+	uint64_t va_base;
+	struct xf_claim *claims; /* which fork write-protected which slots, newest first */
+	int64_t waiting[32];	 /* sequences that would like to know va_base */
+	unsigned nwaiting;
+};
+
+enum xf_finding {
+	XF_FINDING_UNMATCHED_REHOOK,
+	XF_FINDING_DOUBLE_UNHOOK,
+	XF_FINDING_FORK_RESUMED,
+	XF_FINDING_FORK_MOVED,
+	XF_FINDING_FORK_UNDECIDED,
+	XF_FINDING_UNOWNED,
+	XF_FINDING_SHADOW_FORKS,
+	XF_FINDING_FLOATING,
+	XF_FINDING_COUNT,
+};
+
+enum xf_statement {
+	XF_INSERT_FORK,
+	XF_INSERT_SEQUENCE,
+	XF_INSERT_SPURIOUS,
+	XF_INSERT_FINDING,
+	XF_FORGET_FORK,
+	XF_MOVE_FORK,
+	XF_SET_BASE,
+	XF_SET_COW,
+	XF_STATEMENTS,
+};
+
+struct xf_analyzer {
+	sqlite3 *db;
+	sqlite3_stmt *statements[XF_STATEMENTS];
+	struct xf_map domains;
+	struct xf_map losses; /* pCPU -> TSC at which its last loss ended */
+	struct xf_map cow;    /* fork id -> COW breaks since the last xf_cow_finish() */
+	int64_t next_fork, next_sequence;
+	int64_t event_id; /* the current event */
+	uint64_t findings[XF_FINDING_COUNT];
+	struct xf_error *err; /* of the current call */
+};
+
+/* rows.c: what goes into the tables */
+int xf_rows_prepare(struct xf_analyzer *a);
+int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork);
+int xf_rows_sequence(struct xf_analyzer *a, const struct xf_sequence *sequence, enum xf_end end);
+int xf_rows_spurious(struct xf_analyzer *a, int64_t event_id, const char *cause, int other_vcpu,
+	int64_t other_event, int64_t gap, const char *confidence);
+int xf_rows_findings(struct xf_analyzer *a);
+int xf_rows_forget_fork(struct xf_analyzer *a, int64_t fork_id);
+int xf_rows_move_fork(struct xf_analyzer *a, int64_t from, int64_t to);
+int xf_rows_set_base(struct xf_analyzer *a, int64_t sequence_id, uint64_t va_base);
+int xf_rows_set_cow(struct xf_analyzer *a, int64_t fork_id, uint64_t n);
+void xf_rows_finalize(struct xf_analyzer *a);
+
+/* sequence.c: runs of emulated writes, and hooked pages */
+int xf_sequence_emulated(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork,
+	const struct xf_event *event);
+int xf_sequence_end_run(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end end);
+int xf_sequence_unhooked(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork,
+	const struct xf_event *event, int64_t event_id, bool cut);
+int xf_sequence_rehooked(
+	struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event, int64_t event_id);
+int xf_sequence_end_hooked(
+	struct xf_analyzer *a, struct xf_domain *d, uint64_t frame, enum xf_end end);
+int xf_sequence_end_all_hooked(struct xf_analyzer *a, struct xf_domain *d, enum xf_end end);
+
+/* fork.c */
+struct xf_write {
+	uint64_t page, va, rip;
+	bool has_rip, shadow;
+};
+
+/* The fork that a write belongs to, found or begun; *fork stays NULL if the write is none of a fork. */
+int xf_fork_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_write *write,
+	const struct xf_event *event, struct xf_fork **fork);
+int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v);
+void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_fork_loss(struct xf_analyzer *a, struct xf_vcpu *v);
+/* After a sequence of it was closed. */
+int xf_fork_settle(struct xf_analyzer *a, struct xf_fork *fork);
+int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d);
+
+/* shadow.c: unsyncs and resyncs in an order in which pairs close */
+int xf_shadow_add(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork,
+	const struct xf_event *event, int64_t event_id);
+/* Time has come to tsc: what lies wholly before it is decided. */
+int xf_shadow_advance(struct xf_analyzer *a, struct xf_domain *d, uint64_t tsc);
+int xf_shadow_finish(struct xf_analyzer *a, struct xf_domain *d);
+void xf_shadow_free(struct xf_domain *d);
+
+/* cow.c: what a write fault and the PTE write behind it tell of a page-table page */
+#define XF_ALL_SLOTS UINT32_MAX /* the trace does not say which */
+int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot);
+int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot);
+int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *sequence);
+int xf_cow_finish(struct xf_analyzer *a);
+void xf_cow_free(struct xf_domain *d);
+
+#endif
