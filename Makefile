@@ -77,7 +77,49 @@ $(O)/schema_sql.o: $(O)/schema_sql.c
 -include $(lib_obj:.o=.d) $(cli_obj:.o=.d)
 
 deps:
-	@sh tests/setup.sh
+	@sh tests/setup.sh $(if $(filter check,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux,)
+
+# make reads pkg-config's answers before deps has run, so what builds runs in a second make
+demo: deps
+	@$(MAKE) --no-print-directory run-demo
+check: deps
+	@$(MAKE) --no-print-directory run-check
+bench: deps
+	@$(MAKE) --no-print-directory run-bench
+
+.PHONY: run-demo run-check run-bench
+demo_db = $(O)/demo.db
+run-demo: all
+	@mkdir -p $(O)/demo
+	@for f in dom0-dirty.bin dom0-kallsyms.txt; do \
+		zstd -qdf examples/$$f.zst -o $(O)/demo/$$f; done
+	@rm -f $(demo_db)
+	$(O)/xenfault import -o $(demo_db) --cpu-hz 2445.4M --symbols $(O)/demo/dom0-kallsyms.txt \
+		$(O)/demo/dom0-dirty.bin
+	$(O)/xenfault forks $(demo_db)
+	@echo
+	@echo "The fork with 512 entries in each of 16 page-table pages, page by page:"
+	$(O)/xenfault pages --fork 31 $(demo_db)
+	@echo
+	@echo "Next: $(O)/xenfault events --fork 31 $(demo_db), or SQL: sqlite3 $(demo_db) 'SELECT * FROM forks'"
+
+unit_src = $(wildcard tests/unit/*.c)
+unit_bin = $(unit_src:tests/unit/%.c=$(O)/unit/%)
+$(O)/unit/%: tests/unit/%.c $(O)/libxenfault.a
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(O)/libxenfault.a $(LIBS)
+
+.PHONY: unit
+unit: $(unit_bin)
+
+run-check: all unit
+	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit
+	@$(MAKE) --no-print-directory CC=clang O=$(O)/clang all
+	@sh tests/run.sh "sh tests/style.sh $(O)" \
+		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
+		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py),"python3 $(t)") \
+		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py"
 
 clean:
 	rm -rf $(O)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The program xenfault: one function per command, and what several of them need.
+ * In: parsed options.  Out: data on stdout, talk on stderr, errors as values for main().
+ */
+#ifndef XF_CLI_CLI_H
+#define XF_CLI_CLI_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "common/error.h"
+#include "common/options.h"
+#include "common/progress.h"
+#include "collector/reader.h"
+
+typedef int xf_command_fn(struct xf_options *options, struct xf_error *err);
+
+xf_command_fn xf_cmd_import, xf_cmd_analyze, xf_cmd_info, xf_cmd_forks, xf_cmd_pages, xf_cmd_events,
+	xf_cmd_sql, xf_cmd_help, xf_cmd_version;
+
+/* True after SIGINT, SIGTERM or SIGHUP (main.c catches them for the commands that write). */
+bool xf_stop_requested(void);
+
+/* A warning on stderr, one line. */
+void xf_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Exactly n positional arguments, or a usage error that shows the command's form. */
+int xf_need_args(const struct xf_options *options, int n, struct xf_error *err);
+
+/* Is the file a SQLite database (else it is taken for a trace)? */
+bool xf_is_database(const char *path);
+
+/* The capture's frequency: --cpu-hz, else what the database says; 0 = unknown. */
+int xf_capture_hz(
+	sqlite3 *db, const struct xf_options *options, uint64_t *hz, struct xf_error *err);
+
+/* --from and --to as TSC values; a usage error names --cpu-hz where seconds need it. */
+struct xf_range {
+	uint64_t from, to; /* inclusive */
+	bool has_from, has_to;
+};
+
+int xf_time_range(const struct xf_options *options, uint64_t tsc_first, uint64_t hz,
+	struct xf_range *range, struct xf_error *err);
+
+/* After a text table: losses and doubts of the database, if there are any, on stderr. */
+int xf_print_doubts(sqlite3 *db, struct xf_error *err);
+
+/* Progress on stderr where it is a terminal and the work takes long; end erases the line. */
+void xf_progress_start(struct xf_progress *progress, const char *what);
+void xf_progress_end(struct xf_progress *progress);
+
+#endif

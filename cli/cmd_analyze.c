@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* xenfault analyze: rebuilds the derived tables.  In: DB.  Out: the same DB. */
+#include "analyzer/analyzer.h"
+#include "cli/cli.h"
+#include "cli/symbolize.h"
+#include "common/db.h"
+
+static int store_hz(sqlite3 *db, uint64_t hz, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt, "UPDATE capture SET cpu_hz = ?", err);
+
+	if (!code) {
+		sqlite3_bind_int64(stmt, 1, (int64_t)hz);
+		code = xf_db_step(stmt, err);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int show_events(struct xf_progress *progress)
+{
+	(void)progress;
+	return xf_stop_requested();
+}
+
+int xf_cmd_analyze(struct xf_options *options, struct xf_error *err)
+{
+	struct xf_progress progress = {.step = 65536, .show = show_events};
+	sqlite3 *db = NULL;
+	int code = xf_need_args(options, 1, err);
+
+	if (!code)
+		code = xf_db_open(&db, options->args[0], 0, err);
+	if (!code)
+		code = xf_analyze(db, &progress, err);
+	if (!code && options->cpu_hz)
+		code = store_hz(db, options->cpu_hz, err);
+	if (!code && options->nsymbols) {
+		code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
+		if (!code)
+			code = xf_symbolize(db, options, err);
+		if (!code)
+			code = xf_db_exec(db, "COMMIT", err);
+	}
+	sqlite3_close(db);
+	return code;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* xenfault import: a trace file or stream becomes a database.  In: FILE or -.  Out: DB. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/analyzer.h"
+#include "cli/cli.h"
+#include "cli/symbolize.h"
+#include "collector/store.h"
+
+struct import {
+	struct xf_options *options;
+	struct xf_store *store;
+	struct xf_reader *reader;
+	struct xf_analyzer *analyzer;
+	struct xf_progress progress;
+	struct xf_vtab vtab;
+	const char *source; /* as the capture row names it */
+};
+
+static int tap(void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err)
+{
+	return xf_analyzer_event(data, event_id, event, err);
+}
+
+static int should_stop(void *data)
+{
+	struct import *import = data;
+	uint64_t offset = xf_pump_offset(import->vtab.pump);
+
+	xf_progress_add(&import->progress, offset - import->progress.done);
+	return xf_stop_requested();
+}
+
+static int fill(struct import *import, struct xf_error *err)
+{
+	int code;
+
+	if (!import->options->no_analyze) {
+		code = xf_analyzer_new(&import->analyzer, xf_store_db(import->store), err);
+		if (code)
+			return code;
+		import->vtab.tap = tap;
+		import->vtab.tap_data = import->analyzer;
+	}
+	import->vtab.reader = import->reader;
+	import->vtab.stop = should_stop;
+	import->vtab.stop_data = import;
+	xf_progress_start(&import->progress, import->source);
+	import->progress.total = xf_reader_size(import->reader);
+	code = xf_pump_start(&import->vtab.pump, import->reader, err);
+	if (!code)
+		code = xf_store_ingest(import->store, &import->vtab, err);
+	xf_pump_stop(import->vtab.pump);
+	xf_progress_end(&import->progress);
+	if (!code && import->analyzer)
+		code = xf_analyzer_finish(import->analyzer, err);
+	if (!code)
+		code = xf_store_summary(import->store, import->reader, import->source,
+			import->options->cpu_hz, err);
+	if (!code && import->options->nsymbols)
+		code = xf_symbolize(xf_store_db(import->store), import->options, err);
+	xf_analyzer_free(import->analyzer);
+	import->analyzer = NULL;
+	return code;
+}
+
+/* What the user should know about the result, on stderr. */
+static void report(const struct import *import, const char *path)
+{
+	const struct xf_doubt *doubts = xf_reader_doubts(import->reader);
+	struct xf_reader_stats stats;
+
+	xf_reader_stats(import->reader, &stats);
+	for (int i = 0; i < XF_DOUBT_COUNT; i++)
+		if (doubts[i].count)
+			xf_warn("%s: %llu %s", import->source, (unsigned long long)doubts[i].count,
+				xf_doubt_text((enum xf_doubt_code)i));
+	if (stats.lost_records)
+		xf_warn("%s: %llu records were lost (larger trace buffers or fewer classes lose less)",
+			import->source, (unsigned long long)stats.lost_records);
+	if (stats.unknown_records)
+		xf_warn("%s: %llu records that no decoder fits, see: xenfault info %s",
+			import->source, (unsigned long long)stats.unknown_records, path);
+}
+
+static int outcome(const struct import *import, struct xf_error *err)
+{
+	struct xf_reader_stats stats;
+
+	xf_reader_stats(import->reader, &stats);
+	if (xf_stop_requested())
+		return xf_fail(err, XF_INTERRUPTED,
+			"interrupted: the database holds what was read so far");
+	if (import->options->fail_on_loss && stats.lost_records)
+		return xf_fail(err, XF_LOSS, "%llu records were lost",
+			(unsigned long long)stats.lost_records);
+	return 0;
+}
+
+int xf_cmd_import(struct xf_options *options, struct xf_error *err)
+{
+	struct import import = {.options = options};
+	struct xf_source *source;
+	char *path = NULL;
+	int code = xf_need_args(options, 1, err);
+
+	if (code)
+		return code;
+	import.source = options->args[0];
+	if (!options->output && !strcmp(import.source, "-"))
+		return xf_fail(
+			err, XF_USAGE, "-o DB is needed where the trace comes from standard input");
+	if (options->output ? !(path = strdup(options->output))
+			    : asprintf(&path, "%s.db", import.source) < 0)
+		return xf_fail_nomem(err);
+	code = xf_source_open(&source, import.source, err);
+	if (!code)
+		code = xf_reader_open(&import.reader, source, err);
+	if (!code)
+		code = xf_store_create(&import.store, path, options->force, err);
+	if (!code) {
+		code = fill(&import, err);
+		if (code)
+			xf_store_abort(import.store);
+		else
+			code = xf_store_commit(import.store, err);
+	}
+	if (!code) {
+		report(&import, path);
+		code = outcome(&import, err);
+	}
+	xf_reader_close(import.reader);
+	free(path);
+	return code;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * xenfault info: what a capture holds, its losses and doubts.
+ * In: DB, or a trace file, which is read once for it.  Out: text on stdout.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "collector/store.h"
+#include "common/db.h"
+
+/* One statement, each row printed by its own format; the first column is the text. */
+static int print_rows(sqlite3 *db, const char *title, const char *sql, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	bool first = true;
+	int code = xf_db_prepare(db, &stmt, sql, err);
+
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		if (first && title)
+			printf("\n%s\n", title);
+		first = false;
+		printf("  %s\n", (const char *)sqlite3_column_text(stmt, 0));
+		code = 0;
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int capture(sqlite3 *db, uint64_t hz, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"SELECT source, format, records, events, lost_records, unknown_records, tsc_first, tsc_last,"
+		" complete, tool_version FROM trace",
+		err);
+
+	if (code)
+		return code;
+	code = xf_db_step(stmt, err);
+	if (code == 1) {
+		uint64_t first = (uint64_t)sqlite3_column_int64(stmt, 6);
+		uint64_t last = (uint64_t)sqlite3_column_int64(stmt, 7);
+
+		printf("source           %s\n", (const char *)sqlite3_column_text(stmt, 0));
+		printf("format           %s\n", (const char *)sqlite3_column_text(stmt, 1));
+		printf("complete         %s\n", sqlite3_column_int(stmt, 8)
+							? "yes"
+							: "no: cut short or damaged, see doubts");
+		printf("records          %lld\n", sqlite3_column_int64(stmt, 2));
+		printf("events           %lld\n", sqlite3_column_int64(stmt, 3));
+		printf("lost records     %lld\n", sqlite3_column_int64(stmt, 4));
+		printf("unknown records  %lld\n", sqlite3_column_int64(stmt, 5));
+		printf("first TSC        %llu\n", (unsigned long long)first);
+		printf("last TSC         %llu\n", (unsigned long long)last);
+		if (hz)
+			printf("span             %.6f s\nfrequency        %llu Hz\n",
+				(double)(last - first) / (double)hz, (unsigned long long)hz);
+		else
+			printf("span             %llu cycles\n"
+			       "frequency        unknown: give --cpu-hz (Xen prints it at boot)\n",
+				(unsigned long long)(last - first));
+		printf("made by          %s\n", (const char *)sqlite3_column_text(stmt, 9));
+		code = 0;
+	} else if (!code) {
+		printf("the database holds no finished capture\n");
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int contents(sqlite3 *db, struct xf_error *err)
+{
+	int code;
+
+	if ((code = print_rows(db, "domains and vCPUs",
+		     "SELECT printf('%-8s %9d events on pCPU %s', ifnull('d' || domid || 'v' || vcpu, '?'),"
+		     " sum(n), group_concat(pcpu)) FROM (SELECT place, count(*) AS n FROM event GROUP BY 1)"
+		     " JOIN event_place USING (place) GROUP BY domid, vcpu ORDER BY domid, vcpu",
+		     err)) ||
+		(code = print_rows(db, "events by kind",
+			 "SELECT printf('%-14s %9d  %s', k.name, sum(n), k.what)"
+			 " FROM (SELECT type, count(*) AS n FROM event GROUP BY 1) JOIN event_type t USING (type)"
+			 " JOIN event_kind k USING (kind) GROUP BY kind ORDER BY kind",
+			 err)) ||
+		(code = print_rows(db, "records by id and length (n = payload words)",
+			 "SELECT printf('0x%08x n=%d %9d  %s', raw_id, words, records, CASE"
+			 " WHEN name IS NULL THEN 'UNKNOWN' WHEN NOT fits THEN name || ': UNKNOWN LENGTH'"
+			 " ELSE name END) FROM record_count ORDER BY raw_id, words",
+			 err)))
+		return code;
+	return 0;
+}
+
+static int trust(sqlite3 *db, struct xf_error *err)
+{
+	int code;
+
+	if ((code = print_rows(db, "losses by pCPU",
+		     "SELECT printf('pCPU %-4d %9d records in %d losses', pcpu, sum(lost), count(*)) FROM loss"
+		     " GROUP BY pcpu",
+		     err)) ||
+		(code = print_rows(db, "doubts of the collector",
+			 "SELECT printf('%9d  %s%s%s', count, text,"
+			 " ifnull(printf(', first at TSC %d', tsc), ''),"
+			 " ifnull(printf(', first at byte %d', offset), '')) FROM doubt ORDER BY code",
+			 err)) ||
+		(code = print_rows(db, "doubts of the analyzer",
+			 "SELECT printf('%9d  %s', count, text) FROM finding ORDER BY code",
+			 err)) ||
+		(code = print_rows(db, "found",
+			 "SELECT printf('%9d  forks', count(*)) FROM fork UNION ALL"
+			 " SELECT printf('%9d  fault sequences of page-table pages', count(*)) FROM sequence",
+			 err)))
+		return code;
+	return 0;
+}
+
+static int stop(void *data)
+{
+	(void)data;
+	return xf_stop_requested();
+}
+
+/* A trace is counted through a database that is thrown away. */
+static int of_trace(sqlite3 **db, const struct xf_options *o, struct xf_error *err)
+{
+	struct xf_vtab vtab = {.stop = stop};
+	struct xf_source *source;
+	int code = xf_source_open(&source, o->args[0], err);
+
+	if (!code)
+		code = xf_reader_open(&vtab.reader, source, err);
+	if (!code)
+		code = xf_store_scan(db, &vtab, o->args[0], o->cpu_hz, err);
+	xf_reader_close(vtab.reader);
+	return code;
+}
+
+int xf_cmd_info(struct xf_options *options, struct xf_error *err)
+{
+	int64_t lost = 0;
+	uint64_t hz = 0;
+	sqlite3 *db = NULL;
+	int code = xf_need_args(options, 1, err);
+
+	if (!code)
+		code = xf_is_database(options->args[0]) ? xf_db_open(&db, options->args[0], 1, err)
+							: of_trace(&db, options, err);
+	if (!code)
+		code = xf_capture_hz(db, options, &hz, err);
+	if (!code)
+		code = capture(db, hz, err);
+	if (!code)
+		code = contents(db, err);
+	if (!code)
+		code = trust(db, err);
+	if (!code)
+		code = xf_db_int(
+			db, "SELECT ifnull((SELECT lost_records FROM capture), 0)", &lost, err);
+	if (!code && options->fail_on_loss && lost)
+		code = xf_fail(err, XF_LOSS, "%lld records were lost", (long long)lost);
+	sqlite3_close(db);
+	return code;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * xenfault forks, pages: the rows of a view.  In: DB, filters.  Out: a table on stdout.
+ * Text shows what fits in 80 columns; CSV and JSON all columns of the view in order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "common/db.h"
+
+struct text_column {
+	const char *sql; /* START, DURATION: times, in the unit that is known */
+	struct xf_column column;
+};
+
+struct listing {
+	const char *view;
+	const char *time; /* column that --from and --to look at */
+	const char *order;
+	const char *us; /* the view's us in cycles, for --cpu-hz */
+	const struct text_column *text;
+	size_t ntext;
+};
+
+#define VCPU_SQL "ifnull('d' || domid || 'v' || vcpu, '?')"
+#define MARK_SQL "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
+
+static const struct text_column fork_text[] = {
+	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}},
+	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"START", {"start", NULL, 13, XF_CELL_REAL}},
+	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
+	{"mechanism", {"by", NULL, 7, XF_CELL_TEXT}},
+	{"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
+	{"ptes", {"ptes", NULL, 6, XF_CELL_INT}},
+	{"faults", {"faults", NULL, 6, XF_CELL_INT}},
+	{"cow_faults", {"cow", NULL, 5, XF_CELL_INT}},
+	{"CASE WHEN doubt IS NOT NULL THEN '?' ELSE '' END || " MARK_SQL,
+		{"mark", "", 4, XF_CELL_TEXT}},
+};
+
+static const struct text_column page_text[] = {
+	{"sequence_id", {"seq", NULL, 6, XF_CELL_INT}},
+	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}},
+	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"ifnull(pt_page, frame)", {"page", "page or frame", 18, XF_CELL_HEX}},
+	{"mechanism", {"by", NULL, 7, XF_CELL_TEXT}},
+	{"ptes", {"ptes", NULL, 4, XF_CELL_INT}},
+	{"faults", {"faults", NULL, 6, XF_CELL_INT}},
+	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
+	{"ended_by || CASE complete WHEN 0 THEN ' cut' ELSE '' END",
+		{"ended", NULL, 8, XF_CELL_TEXT}},
+};
+
+static const struct listing listings[] = {
+	{"forks", "tsc_start", "fork_id", "(tsc_end - tsc_start)", fork_text,
+		sizeof(fork_text) / sizeof(fork_text[0])},
+	{"pt_sequences", "tsc_start", "tsc_start, sequence_id", "(tsc_end - tsc_start)", page_text,
+		sizeof(page_text) / sizeof(page_text[0])},
+};
+
+static enum xf_cell_type type_of(const char *name)
+{
+	static const char *const hex[] = {"va", "pt_page", "rip", "pte", "va_base"};
+
+	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
+		if (!strcmp(name, hex[i]))
+			return XF_CELL_HEX;
+	if (!strcmp(name, "us"))
+		return XF_CELL_REAL;
+	return XF_CELL_INT; /* text cells show by what they hold */
+}
+
+/* SELECT list of the text form, times in us where the frequency is known, else in cycles. */
+static char *text_select(const struct listing *l, uint64_t hz, struct xf_column *columns)
+{
+	sqlite3_str *sql = sqlite3_str_new(NULL);
+	unsigned long long rate = hz;
+
+	sqlite3_str_appendall(sql, "SELECT ");
+	for (size_t i = 0; i < l->ntext; i++) {
+		const struct text_column *t = &l->text[i];
+
+		columns[i] = t->column;
+		if (i)
+			sqlite3_str_appendall(sql, ", ");
+		if (!strcmp(t->sql, "START")) {
+			columns[i].title = hz ? "start/s" : "start/cycles";
+			columns[i].type = hz ? XF_CELL_TEXT : XF_CELL_INT;
+			sqlite3_str_appendf(sql,
+				hz ? "printf('%%13.6f', (%s - (SELECT tsc_first FROM trace)) * 1.0 / %llu)"
+				   : "%s - (SELECT tsc_first FROM trace)",
+				l->time, rate);
+		} else if (!strcmp(t->sql, "DURATION")) {
+			columns[i].title = hz ? "us" : "cycles";
+			sqlite3_str_appendf(sql, hz ? "%s * 1e6 / %llu" : "%s", l->us, rate);
+		} else {
+			sqlite3_str_appendall(sql, t->sql);
+		}
+	}
+	return sqlite3_str_finish(sql);
+}
+
+/* SELECT list of CSV and JSON: every column of the view; us again where --cpu-hz was given. */
+static int full_select(sqlite3 *db, const struct listing *l, uint64_t hz, char **select,
+	struct xf_column **columns, size_t *n, struct xf_error *err)
+{
+	sqlite3_str *sql = sqlite3_str_new(NULL);
+	char query[80];
+	sqlite3_stmt *stmt = NULL;
+	int code;
+
+	snprintf(query, sizeof(query), "SELECT * FROM %s", l->view);
+	code = xf_db_prepare(db, &stmt, query, err);
+	*n = stmt ? (size_t)sqlite3_column_count(stmt) : 0;
+	*columns = calloc(*n + 1, sizeof(**columns));
+	sqlite3_str_appendall(sql, "SELECT ");
+	for (size_t i = 0; i < *n && *columns; i++) {
+		const char *name = sqlite3_column_name(stmt, (int)i);
+
+		(*columns)[i] = (struct xf_column){strdup(name), NULL, 0, type_of(name)};
+		if (i)
+			sqlite3_str_appendall(sql, ", ");
+		if (!strcmp(name, "us") && hz)
+			sqlite3_str_appendf(
+				sql, "%s * 1e6 / %llu AS us", l->us, (unsigned long long)hz);
+		else
+			sqlite3_str_appendall(sql, name);
+	}
+	sqlite3_finalize(stmt);
+	*select = sqlite3_str_finish(sql);
+	if (!code && (!*select || !*columns))
+		code = xf_fail_nomem(err);
+	return code;
+}
+
+static char *filters(
+	const struct listing *l, const struct xf_options *o, const struct xf_range *range)
+{
+	sqlite3_str *sql = sqlite3_str_new(NULL);
+
+	sqlite3_str_appendf(sql, " FROM %s WHERE 1", l->view);
+	if (o->domid >= 0)
+		sqlite3_str_appendf(sql, " AND domid = %d", o->domid);
+	if (o->vcpu >= 0)
+		sqlite3_str_appendf(sql, " AND vcpu = %d", o->vcpu);
+	if (o->fork >= 0)
+		sqlite3_str_appendf(sql, " AND fork_id = %lld", (long long)o->fork);
+	if (range->has_from)
+		sqlite3_str_appendf(sql, " AND %s >= %lld", l->time, (long long)range->from);
+	if (range->has_to)
+		sqlite3_str_appendf(sql, " AND %s <= %lld", l->time, (long long)range->to);
+	sqlite3_str_appendf(sql, " ORDER BY %s LIMIT %lld", l->order, (long long)o->limit);
+	return sqlite3_str_finish(sql);
+}
+
+static int print(sqlite3 *db, const char *select, const char *rest, struct xf_column *columns,
+	size_t n, enum xf_format format, struct xf_error *err)
+{
+	char *sql = sqlite3_mprintf("%s%s", select, rest);
+	struct xf_out *out = NULL;
+	sqlite3_stmt *stmt = NULL;
+	int code = sql ? xf_db_prepare(db, &stmt, sql, err) : xf_fail_nomem(err), closed;
+
+	if (!code)
+		code = xf_out_new(&out, stdout, format, columns, n, err);
+	if (!code)
+		xf_out_header(out);
+	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
+		xf_out_row(out, stmt);
+		code = 0;
+	}
+	closed = xf_out_close(out, err);
+	sqlite3_finalize(stmt);
+	sqlite3_free(sql);
+	return code ? code : closed;
+}
+
+/* A fork that does not exist is a mistake, not an empty table. */
+static int check_fork(sqlite3 *db, const struct xf_options *o, struct xf_error *err)
+{
+	char sql[80];
+	int64_t n;
+	int code;
+
+	if (o->fork < 0)
+		return 0;
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM fork WHERE fork_id = %lld",
+		(long long)o->fork);
+	code = xf_db_int(db, sql, &n, err);
+	if (!code && !n)
+		code = xf_fail(err, XF_USAGE, "there is no fork %lld; xenfault forks lists them",
+			(long long)o->fork);
+	return code;
+}
+
+static int list(const struct listing *l, struct xf_options *o, struct xf_error *err)
+{
+	struct xf_column text_columns[16], *columns = text_columns;
+	struct xf_range range;
+	char *select = NULL, *rest = NULL;
+	size_t n = l->ntext;
+	int64_t first = 0;
+	uint64_t hz = 0;
+	sqlite3 *db = NULL;
+	int code = xf_need_args(o, 1, err);
+
+	if (!code)
+		code = xf_db_open(&db, o->args[0], 1, err);
+	if (!code)
+		code = xf_capture_hz(db, o, &hz, err);
+	if (!code)
+		code = xf_db_int(
+			db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
+	if (!code)
+		code = xf_time_range(o, (uint64_t)first, hz, &range, err);
+	if (!code)
+		code = check_fork(db, o, err);
+	if (!code)
+		rest = filters(l, o, &range);
+	if (!code && o->format == XF_FORMAT_TEXT)
+		select = text_select(l, hz, text_columns);
+	else if (!code)
+		code = full_select(db, l, o->cpu_hz, &select, &columns, &n, err);
+	if (!code && (!select || !rest))
+		code = xf_fail_nomem(err);
+	if (!code)
+		code = print(db, select, rest, columns, n, o->format, err);
+	if (!code && o->format == XF_FORMAT_TEXT)
+		code = xf_print_doubts(db, err);
+	if (columns != text_columns && columns)
+		for (size_t i = 0; i < n; i++)
+			free((void *)(uintptr_t)columns[i].name);
+	if (columns != text_columns)
+		free(columns);
+	sqlite3_free(select);
+	sqlite3_free(rest);
+	sqlite3_close(db);
+	return code;
+}
+
+int xf_cmd_forks(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[0], options, err);
+}
+
+int xf_cmd_pages(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[1], options, err);
+}

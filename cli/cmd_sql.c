@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * xenfault sql: one statement over a database, or straight over a trace file.
+ * In: DB or FILE, SQL.  Out: a table on stdout.  Nothing is ever changed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/symbolize.h"
+#include "collector/vtab.h"
+#include "common/db.h"
+
+#define MEASURED 200 /* rows looked at to find the widths of a text table */
+
+static int stop(void *data)
+{
+	(void)data;
+	return xf_stop_requested();
+}
+
+/* Over a trace: xentrace (a function of the path, or without one this file) and the view events. */
+static int open_trace(sqlite3 **db, struct xf_vtab *vtab, const char *path, struct xf_error *err)
+{
+	int code;
+
+	if (sqlite3_open(":memory:", db) != SQLITE_OK)
+		return xf_fail_nomem(err);
+	vtab->path = path;
+	code = xf_vtab_register(*db, vtab, err);
+	if (!code)
+		code = xf_db_exec(*db, "CREATE TEMP VIEW events AS SELECT * FROM xentrace", err);
+	return code;
+}
+
+static enum xf_cell_type type_of(const char *name)
+{
+	static const char *const hex[] = {"va", "pt_page", "rip", "pte", "va_base"};
+
+	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
+		if (!strcmp(name, hex[i]))
+			return XF_CELL_HEX;
+	return XF_CELL_INT;
+}
+
+/* Column widths from the first rows; the statement starts again afterwards. */
+static int measure(sqlite3_stmt *stmt, struct xf_column *columns, int n, struct xf_error *err)
+{
+	int code = 0;
+
+	for (int row = 0; row < MEASURED && (code = xf_db_step(stmt, err)) == 1; row++) {
+		for (int i = 0; i < n; i++) {
+			int type = sqlite3_column_type(stmt, i),
+			    width = sqlite3_column_bytes(stmt, i);
+
+			if (type == SQLITE_INTEGER && columns[i].type == XF_CELL_HEX)
+				width = 18;
+			if (type == SQLITE_TEXT)
+				columns[i].type = XF_CELL_TEXT;
+			if (width > columns[i].width)
+				columns[i].width = width < 40 ? width : 40;
+		}
+	}
+	sqlite3_reset(stmt);
+	return code < 0 ? code : 0;
+}
+
+static int print(sqlite3_stmt *stmt, const struct xf_options *o, struct xf_error *err)
+{
+	int n = sqlite3_column_count(stmt), code = 0, closed;
+	struct xf_column *columns = calloc((size_t)n + 1, sizeof(*columns));
+	struct xf_out *out = NULL;
+	int64_t left = o->limit;
+
+	if (!columns)
+		return xf_fail_nomem(err);
+	for (int i = 0; i < n; i++) {
+		const char *name = sqlite3_column_name(stmt, i);
+
+		columns[i] = (struct xf_column){name, NULL, (int)strlen(name), type_of(name)};
+	}
+	if (o->format == XF_FORMAT_TEXT)
+		code = measure(stmt, columns, n, err);
+	if (!code)
+		code = xf_out_new(&out, stdout, o->format, columns, (size_t)n, err);
+	if (!code && n)
+		xf_out_header(out);
+	while (!code && left && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
+		xf_out_row(out, stmt);
+		left -= left > 0;
+		code = 0;
+	}
+	closed = xf_out_close(out, err);
+	free(columns);
+	return code ? code : closed;
+}
+
+int xf_cmd_sql(struct xf_options *options, struct xf_error *err)
+{
+	struct xf_vtab vtab = {.stop = stop, .cpu_hz = options->cpu_hz};
+	struct xf_namer *namer = NULL;
+	sqlite3_stmt *stmt = NULL;
+	sqlite3 *db = NULL;
+	int code = xf_need_args(options, 2, err);
+
+	if (!code && xf_is_database(options->args[0])) {
+		code = xf_db_open(&db, options->args[0], 1, err);
+		if (!code)
+			code = xf_vtab_register(db, &vtab, err);
+	} else if (!code) {
+		code = open_trace(&db, &vtab, options->args[0], err);
+	}
+	if (!code && options->nsymbols) {
+		code = xf_namer_new(&namer, options, err);
+		vtab.symbol = xf_namer_find;
+		vtab.symbol_data = namer;
+	}
+	if (!code && sqlite3_prepare_v2(db, options->args[1], -1, &stmt, NULL) != SQLITE_OK)
+		code = xf_fail(err, XF_USAGE, "SQL: %s", sqlite3_errmsg(db));
+	if (!code && !stmt)
+		code = xf_fail(err, XF_USAGE, "SQL: the statement is empty");
+	if (!code && !sqlite3_stmt_readonly(stmt))
+		code = xf_fail(err, XF_USAGE,
+			"SQL: the statement changes the database; xenfault sql only reads");
+	if (!code)
+		code = print(stmt, options, err);
+	/* a failure inside xentrace() has its own code */
+	if (code && vtab.err.code) {
+		*err = vtab.err;
+		code = -(int)err->code;
+	}
+	if (!code && xf_stop_requested())
+		code = xf_fail(err, XF_INTERRUPTED, "interrupted");
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	xf_namer_free(namer);
+	return code;
+}
