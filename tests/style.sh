@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The shape of the code.  In: the sources and the library.  Out: cases.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=${1:-build}
+status=0
+
+verdict() { # name, what is wrong (nothing = fine)
+	if [ -z "$2" ]; then
+		echo "ok $1"
+	else
+		echo "FAIL $1: $(echo "$2" | tr '\n' ' ')"
+		status=1
+	fi
+}
+
+sources=$(find common schemas collector analyzer cli tui tests examples -name '*.[ch]')
+if command -v clang-format >/dev/null; then
+	# shellcheck disable=SC2086 # a list of files
+	verdict "sources are formatted" "$(clang-format --dry-run $sources 2>&1 | grep -c warning: | grep -v '^0$')"
+fi
+verdict "the library neither exits nor prints" \
+	"$(nm -u "$build/libxenfault.a" | grep -wE 'exit|abort|perror|printf|puts|stdout|stderr|initscr' | sort -u)"
+verdict "one file talks to curses" "$(grep -lE '#include <(n?curses|ncursesw/)' $(find common schemas collector analyzer cli tui -name '*.[ch]') | sed 1d)"
+verdict "one file talks to libxenctrl" "$(grep -l '#include <xenctrl.h>' $(find common schemas collector analyzer cli tui -name '*.[ch]') | sed 1d)"
+verdict "every file names its licence" "$(grep -L SPDX-License-Identifier $sources)"
+exit $status

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Recorded traces against what the guest itself logged.  In: traces and logs.  Out: cases."""
+import re
+from collections import Counter
+
+from lib import case, database, equal, finish, ftrace, runs, unpack, plain
+
+# records, then events by kind; counted by a program that shares nothing with this one
+COUNTS = {
+    "dom0-forks": (86179, 0, {"page_fault": 10930, "emulate": 10163}),
+    "dom0-shell": (141019, 0, {"page_fault": 6405, "emulate": 1803}),
+    "dom0-dirty": (164041, 0, {"page_fault": 18186, "emulate": 17509}),
+    "dom0-smp": (95004, 0, {"page_fault": 12993, "emulate": 9712}),
+    "dom0-crowd": (215610, 0, {"page_fault": 6140, "emulate": 3253}),
+    "dom0-all-classes": (48625, 0, {"page_fault": 8463, "emulate": 8385}),
+    "dom0-lossy": (64282, 9026, {"page_fault": 7716, "emulate": 3063, "loss": 98}),
+    "dom0-pv-class-only": (8690, 436, {"page_fault": 252, "emulate": 64, "loss": 4}),
+    "dom0-pcpu0-only": (23976, 330, {"page_fault": 214, "emulate": 173, "loss": 6}),
+    "pvh-shadow": (107418, 0, {"unhook": 323, "rehook": 279, "resync_only": 18, "wrmap": 8,
+                               "emulate": 4230, "page_fault": 5477, "fixup": 6631 - 323}),
+    "pvh-shadow-hvm": (448515, 0, {"unhook": 657, "rehook": 587, "page_fault": 16794,
+                                   "fixup": 17448 - 657}),
+    "domu-logdirty": (214090, 0, {"page_fault": 5867, "emulate": 4113, "fixup": 5385,
+                                  "not_shadow": 120}),
+    "wtpt-up": (4935, 0, {"unhook": 1090, "rehook": 1090, "flush": 2069, "emulate": 90,
+                          "page_fault": 188, "spurious": 0}),
+    "wtpt-smp": (16388, 0, {"unhook": 2909, "rehook": 2909, "flush": 5818, "emulate": 1432,
+                            "page_fault": 842, "spurious": 173}),
+    "emulate": (32864, 0, {"unhook": 0, "rehook": 0, "flush": 0, "emulate": 32268,
+                           "page_fault": 188, "spurious": 0}),
+    "x32pae-wtpt-up": (4978, 0, {"unhook": 1099, "rehook": 1099, "flush": 2086, "emulate": 98,
+                                 "page_fault": 188, "spurious": 0}),
+}
+
+
+def check_counts(name):
+    records, lost, kinds = COUNTS[name]
+    db = database(name)
+    equal(db.execute("SELECT records, lost_records, unknown_records, complete FROM trace").fetchall(),
+          [(records, lost, 0, 1)], "records, lost, unknown, complete")
+    equal(db.execute("SELECT sum(records) FROM record_count").fetchone()[0], records, "by id")
+    equal(db.execute("SELECT ifnull(sum(lost), 0) FROM losses").fetchone()[0], lost, "losses")
+    got = dict(db.execute("SELECT kind, count(*) FROM events GROUP BY kind"))
+    for kind, count in kinds.items():
+        equal(got.get(kind, 0), count, kind)
+
+
+for trace in COUNTS:
+    case(f"counts of {trace}")(lambda trace=trace: check_counts(trace))
+
+
+def check_forks(name, wanted):
+    """One fork for each sched_process_fork: same vCPU, ended before it, after the one before."""
+    log = list(ftrace(name))
+    first, last = min(e[1] for e in log), max(e[1] for e in log)
+    logged = sorted((t, cpu) for cpu, t, event, _ in log if event == "sched_process_fork")
+    found = database(name).execute(
+        "SELECT tsc_start, tsc_end, vcpu, fork_id FROM forks WHERE domid = 0 AND tsc_end BETWEEN ? AND ?"
+        " ORDER BY tsc_end", (first, last)).fetchall()
+    equal(len(found), wanted, "forks")
+    used = set()
+    for start, end, vcpu, fork_id in found:
+        after = [(t, cpu) for t, cpu in logged if cpu == vcpu and t > end and (t, cpu) not in used]
+        assert after, f"fork {fork_id} on vCPU {vcpu} has no sched_process_fork of its own"
+        used.add(after[0])
+    return len(logged)
+
+
+@case("dom0-shell: 95 forks, each the kernel's own")
+def _():
+    equal(check_forks("dom0-shell", 95), 95, "logged")
+
+
+@case("dom0-dirty: 32 forks, each the kernel's own")
+def _():
+    equal(check_forks("dom0-dirty", 32), 32, "logged")
+
+
+@case("dom0-smp: 8 forks, thread creations are none")
+def _():
+    equal(check_forks("dom0-smp", 8), 12, "logged")
+
+
+@case("dom0-crowd: 68 forks, none false")
+def _():
+    equal(check_forks("dom0-crowd", 68), 68, "logged")
+
+
+@case("dom0-crowd: the preempted fork is one, and goes on after another task ran")
+def _():
+    rows = database("dom0-crowd").execute(
+        "SELECT tsc_start, tsc_end, vcpu, doubt FROM forks WHERE tsc_start <= 95219758910"
+        " AND tsc_end >= 95369093980 AND vcpu = 1").fetchall()
+    equal(len(rows), 1, "forks over the preemption")
+    assert rows[0][3], "it is decided by order, which is to be said"
+
+
+def dirtied(name, fork):
+    """PTEs per page-table page of one fork, distinct slots."""
+    return Counter(dict(database(name).execute(
+        "SELECT pt_page, sum(ptes) FROM pt_sequences WHERE fork_id = ? GROUP BY 1", (fork,))))
+
+
+def check_dirty(name, wanted, pages=16):
+    db = database(name)
+    found = []
+    for (fork,) in db.execute("SELECT fork_id FROM forks WHERE pt_pages >= ? ORDER BY tsc_start", (pages,)):
+        for ptes, n in Counter(dirtied(name, fork).values()).items():
+            if n >= pages:
+                found.append(ptes)
+    equal(found, wanted, f"PTEs in each of {pages} pages, fork by fork")
+
+
+@case("dom0-dirty: 15 forks with exactly so many PTEs in 16 pages each")
+def _():
+    log = open(plain("dom0-dirty.log"), encoding="ascii").read()
+    check_dirty("dom0-dirty", [int(n) for n in re.findall(r"ppp=(\d+) npt=16", log)])
+
+
+@case("dom0-forks: 27 forks, seven with exactly so many PTEs in 16 pages each")
+def _():
+    equal(database("dom0-forks").execute("SELECT count(*) FROM forks").fetchone()[0], 27, "forks")
+    log = open(plain("dom0-forks.log"), encoding="ascii").read()
+    check_dirty("dom0-forks", [int(n) for n in re.findall(r"ppp=(\d+) npt=16", log)])
+
+
+def symbols():
+    table = []
+    for line in open(unpack("dom0-kallsyms.txt"), encoding="ascii"):
+        address, kind, name = line.split()[:3]
+        if kind in "tTwW":
+            table.append((int(address, 16), name))
+    return sorted(table)
+
+
+def check_faults(name):
+    """Every logged fault has its event, in the same order per vCPU."""
+    import bisect
+    table = symbols()
+    addresses = [a for a, _ in table]
+    names = {}
+    for address, symbol in table:
+        names.setdefault(address, set()).add(symbol)
+
+    def function(rip):
+        at = bisect.bisect_right(addresses, rip) - 1
+        return names[addresses[at]] if at >= 0 else set()
+
+    logged = {}
+    for cpu, tsc, event, text in ftrace(name):
+        if event.startswith("page_fault_"):
+            found = re.match(r"address=(\S+) ip=(\S+) error_code=(\S+)", text)
+            logged.setdefault(cpu, []).append((tsc, found[1], found[2], int(found[3], 16)))
+    total = 0
+    for cpu, faults in logged.items():
+        events = database(name).execute(
+            "SELECT tsc, va, rip, error_code FROM events WHERE kind = 'page_fault' AND domid = 0"
+            " AND vcpu = ? ORDER BY event_id", (cpu,)).fetchall()
+        at = 0
+        for i, (tsc, va, ip, code) in enumerate(faults):
+            address = None if va.startswith("(") or not va.startswith("0x") else int(va, 16)
+            while at < len(events):
+                e_tsc, e_va, e_rip, e_code = events[at]
+                e_va, e_rip = e_va & (1 << 64) - 1, e_rip & (1 << 64) - 1
+                at += 1
+                # the first line of the log may belong to a fault just before the capture
+                if e_tsc <= tsc and e_code == code and (address is None or e_va == address) and (
+                        int(ip, 16) == e_rip if ip.startswith("0x") else ip in function(e_rip)):
+                    total += 1
+                    break
+                assert e_tsc < faults[0][0] or i == 0, \
+                    f"event at {e_tsc} on vCPU {cpu} is not in the log before {tsc} {va} {ip}"
+            else:
+                assert i == 0, f"vCPU {cpu}: no event for the fault at {tsc} {va} {ip}"
+    return total
+
+
+for trace in ("dom0-shell", "dom0-dirty", "dom0-smp"):
+    @case(f"{trace}: every page fault of the kernel's log has its event")
+    def _(trace=trace):
+        assert check_faults(trace) > 1000
+
+
+def check_runs(name, kinds, sequences=None, vcpu=0):
+    """Each run of these kinds is one fork of the vCPU, with the stores that the guest counted."""
+    db = database(name)
+    forks = db.execute("SELECT fork_id, tsc_start, tsc_end, ptes, pt_pages, vcpu FROM forks").fetchall()
+    for r in runs(name):
+        if r["kind"] not in kinds:
+            continue
+        inside = [f for f in forks if f[1] <= r["end_tsc"] and f[2] >= r["begin_tsc"]]
+        label = f"run {r['id']} ({r['kind']} x={r['x']} v1={r['v1']})"
+        equal(len(inside), 1, f"{label}: forks")
+        fork = inside[0]
+        assert r["begin_tsc"] <= fork[1] and fork[2] <= r["end_tsc"], f"{label}: joined to a neighbour"
+        equal(fork[5], vcpu, f"{label}: vCPU")
+        stores = r["g_parent_stores"] + r["g_child_stores"]
+        # a COW break of VCPU 1 in a page that VCPU 0 has unhooked counts as modified there
+        unseen = r["g_v1_cow"] if r["v1"] == "hammer" else 0
+        assert stores <= fork[3] <= stores + unseen, f"{label}: ptes {fork[3]}, stores {stores}"
+        if sequences:
+            rows = [n for (n,) in db.execute(
+                "SELECT ptes FROM pt_sequences WHERE fork_id = ?", (fork[0],))]
+            equal(rows, [r["x"]] * (32 if r["g_child_stores"] else 16), f"{label}: sequences")
+
+
+@case("wtpt-up: each fork is one, 16 or 32 sequences of x entries")
+def _():
+    check_runs("wtpt-up", ("fork", "fork+child"), sequences=True)
+    check_runs("wtpt-up", ("fork-sleep",))
+
+
+@case("emulate: each run is one fork")
+def _():
+    check_runs("emulate", ("fork", "fork+child", "fork-sleep"))
+
+
+@case("x32pae-wtpt-up: each run is one fork")
+def _():
+    check_runs("x32pae-wtpt-up", ("fork", "fork+child", "fork-sleep"))
+
+
+@case("wtpt-smp: each run is one fork of VCPU 0, although VCPU 1 faults all the time")
+def _():
+    check_runs("wtpt-smp", ("fork", "fork+child"))
+
+
+def check_shadow(name, unhooks, rehooks, unended):
+    db = database(name)
+    row = db.execute("SELECT sum(unhooks), sum(rehooks), sum(unhooks = 1 AND rehooks = 0)"
+                     " FROM pt_sequences WHERE mechanism = 'oos'").fetchone()
+    equal(row, (unhooks, rehooks, unended), "unhooks, rehooks, sequences without a rehook")
+    equal(db.execute("SELECT count(*) FROM pt_sequences WHERE mechanism = 'oos'").fetchone()[0],
+          unhooks, "every unsync starts a sequence")
+    equal(db.execute("SELECT count(*) FROM finding WHERE code = 'unmatched_rehook'").fetchone()[0],
+          0, "every rehook ends one")
+
+
+@case("pvh-shadow: 323 unsyncs, 279 resyncs, paired although they carry no time")
+def _():
+    check_shadow("pvh-shadow", 323, 279, 44)
+    assert database("pvh-shadow").execute(
+        "SELECT min(tsc_slack) FROM pt_sequences WHERE mechanism = 'oos'").fetchone()[0] > 0
+
+
+@case("pvh-shadow-hvm: 657 unsyncs, 587 resyncs")
+def _():
+    check_shadow("pvh-shadow-hvm", 657, 587, 70)
+
+
+@case("pvh-shadow-hvm: the forkdirty and forkcow forks, with a page unsynced per L1 page")
+def _():
+    found = [n for (n,) in database("pvh-shadow-hvm").execute(
+        "SELECT pt_pages FROM forks WHERE domid = 2 AND pt_pages >= 8 ORDER BY tsc_start")]
+    # six or more forkdirty of 16 pages, forkcow of 8; text, stack and heap add a few
+    assert sum(n >= 16 for n in found) >= 6 and sum(8 <= n < 16 for n in found) == 1, found
+
+
+@case("dom0-lossy: nothing is joined across a loss, what touches one is not complete")
+def _():
+    db = database("dom0-lossy")
+    equal(db.execute("SELECT count(*), sum(lost) FROM losses").fetchone(), (98, 9026), "losses")
+    for view in ("forks", "pt_sequences"):
+        across = db.execute(
+            f"SELECT count(*) FROM {view} s JOIN losses l ON s.tsc_start < l.tsc_first"
+            f" AND s.tsc_end > l.tsc_last WHERE EXISTS (SELECT 1 FROM events e WHERE e.event_id BETWEEN"
+            f" s.first_event AND s.last_event AND e.kind = 'loss' AND e.pcpu = l.pcpu"
+            f" AND e.tsc = l.tsc_last AND EXISTS (SELECT 1 FROM events v WHERE v.event_id BETWEEN"
+            f" s.first_event AND s.last_event AND v.vcpu = s.vcpu AND v.pcpu = l.pcpu"
+            f" AND v.kind = 'emulate'))").fetchone()[0]
+        equal(across, 0, f"{view} across a loss of their pCPU")
+        assert db.execute(f"SELECT count(*) FROM {view} WHERE NOT complete").fetchone()[0] > 0
+
+
+@case("dom0-pv-class-only: domain and vCPU are NULL, one warning")
+def _():
+    db = database("dom0-pv-class-only")
+    equal(db.execute("SELECT count(*) FROM events WHERE kind <> 'loss'"
+                     " AND (domid IS NOT NULL OR vcpu IS NOT NULL)").fetchone()[0], 0, "attributed")
+    equal(db.execute("SELECT count FROM doubt WHERE code = 'no_scheduler'").fetchone(), (1,), "doubt")
+
+
+finish()
