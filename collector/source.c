@@ -12,40 +12,56 @@
 #define BUFFER (4 * XF_SOURCE_LOOKAHEAD)
 
 struct xf_source {
-	int fd, tee;
-	bool live, regular, eof;
+	int fd; /* -1 = custom */
+	ssize_t (*read)(void *data, void *to, size_t n);
+	void *data;
+	bool regular, eof;
 	uint64_t offset, size;
 	size_t start, end; /* the available bytes in buffer */
 	char name[256];	   /* for messages */
 	uint8_t buffer[BUFFER];
 };
 
-int xf_source_fd(
-	struct xf_source **source, int fd, const char *name, bool live, struct xf_error *err)
+static struct xf_source *new_source(int fd, const char *name)
 {
 	struct xf_source *s = malloc(sizeof(*s));
-	struct stat st;
+
+	if (!s)
+		return NULL;
+	memset(s, 0, offsetof(struct xf_source, buffer));
+	s->fd = fd;
+	strncpy(s->name, name, sizeof(s->name) - 1);
+	return s;
+}
+
+int xf_source_custom(struct xf_source **source, ssize_t (*function)(void *data, void *to, size_t n),
+	void *data, const char *name, struct xf_error *err)
+{
+	struct xf_source *s = new_source(-1, name);
 
 	if (!s)
 		return xf_fail_nomem(err);
-	memset(s, 0, offsetof(struct xf_source, buffer));
-	s->fd = fd;
-	s->tee = -1;
-	s->live = live;
-	strncpy(s->name, name, sizeof(s->name) - 1);
-	if (fstat(fd, &st)) {
-		free(s);
+	s->read = function;
+	s->data = data;
+	*source = s;
+	return 0;
+}
+
+int xf_source_fd(struct xf_source **source, int fd, const char *name, struct xf_error *err)
+{
+	struct xf_source *s;
+	struct stat st;
+
+	if (fstat(fd, &st))
 		return xf_fail_errno(err, XF_IO, "cannot read %s", name);
-	}
-	if (S_ISDIR(st.st_mode)) {
-		free(s);
+	if (S_ISDIR(st.st_mode))
 		return xf_fail(err, XF_IO, "cannot read %s: it is a directory", name);
-	}
+	s = new_source(fd, name);
+	if (!s)
+		return xf_fail_nomem(err);
 	/* a regular file that was partly read before, as standard input, is read on from there */
 	s->regular = S_ISREG(st.st_mode) && !lseek(fd, 0, SEEK_CUR);
 	s->size = s->regular ? (uint64_t)st.st_size : 0;
-	if (live)
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	*source = s;
 	return 0;
 }
@@ -60,15 +76,10 @@ int xf_source_open(struct xf_source **source, const char *path, struct xf_error 
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return xf_fail_errno(err, XF_IO, "cannot read %s", path);
-	code = xf_source_fd(source, fd, strcmp(path, "-") ? path : "standard input", false, err);
+	code = xf_source_fd(source, fd, strcmp(path, "-") ? path : "standard input", err);
 	if (code)
 		close(fd);
 	return code;
-}
-
-void xf_source_tee(struct xf_source *s, int fd)
-{
-	s->tee = fd;
 }
 
 int xf_source_fill(struct xf_source *s, size_t n, struct xf_error *err)
@@ -81,19 +92,19 @@ int xf_source_fill(struct xf_source *s, size_t n, struct xf_error *err)
 		s->start = 0;
 	}
 	while (s->end - s->start < n && !s->eof) {
-		ssize_t got = read(s->fd, s->buffer + s->end, BUFFER - s->end);
+		void *to = s->buffer + s->end;
+		size_t room = BUFFER - s->end;
+		ssize_t got = s->read ? s->read(s->data, to, room) : read(s->fd, to, room);
 
 		if (got > 0) {
 			s->end += (size_t)got;
 		} else if (!got) {
 			s->eof = true;
-		} else if (errno == EAGAIN && s->live) {
+		} else if (errno == EAGAIN || errno == EINTR) {
+			/* nothing now, or a signal: the caller looks whether it should stop */
 			return XF_AGAIN;
-		} else if (errno != EINTR) {
-			return xf_fail_errno(err, XF_IO, "cannot read %s", s->name);
 		} else {
-			/* a signal: the caller looks whether it should stop */
-			return XF_AGAIN;
+			return xf_fail_errno(err, XF_IO, "cannot read %s", s->name);
 		}
 	}
 	return s->end - s->start >= n;
@@ -111,20 +122,8 @@ size_t xf_source_have(const struct xf_source *s)
 
 void xf_source_skip(struct xf_source *s, size_t n)
 {
-	const uint8_t *from = s->buffer + s->start;
-
 	s->start += n;
 	s->offset += n;
-	while (n && s->tee >= 0) {
-		ssize_t done = write(s->tee, from, n);
-
-		if (done < 0 && errno != EINTR)
-			s->tee = -1;
-		if (done > 0) {
-			from += done;
-			n -= (size_t)done;
-		}
-	}
 }
 
 uint64_t xf_source_offset(const struct xf_source *s)
@@ -163,6 +162,7 @@ void xf_source_close(struct xf_source *s)
 {
 	if (!s)
 		return;
-	close(s->fd);
+	if (s->fd >= 0)
+		close(s->fd);
 	free(s);
 }

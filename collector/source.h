@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/error.h"
 
@@ -20,15 +21,15 @@ struct xf_source;
 /* Opens a file, or standard input for "-".  Returns 0 or a negative code. */
 int xf_source_open(struct xf_source **source, const char *path, struct xf_error *err);
 
-/*
- * Wraps an open descriptor, which xf_source_close() closes.  live: a read that would block gives
- * XF_AGAIN instead of waiting (the descriptor is made non-blocking).
- */
-int xf_source_fd(
-	struct xf_source **source, int fd, const char *name, bool live, struct xf_error *err);
+/* Wraps an open descriptor, which xf_source_close() closes. */
+int xf_source_fd(struct xf_source **source, int fd, const char *name, struct xf_error *err);
 
-/* Copies every byte that is consumed to fd as well (the raw stream); -1 = no longer. */
-void xf_source_tee(struct xf_source *source, int fd);
+/*
+ * Bytes from a function: it returns how many it gave, 0 at the end, or -1 with errno (EAGAIN: none
+ * now).  name: for messages.
+ */
+int xf_source_custom(struct xf_source **source, ssize_t (*function)(void *data, void *to, size_t n),
+	void *data, const char *name, struct xf_error *err);
 
 /*
  * Makes n <= XF_SOURCE_LOOKAHEAD bytes available at xf_source_data().

@@ -18,24 +18,35 @@
 #include "common/version.h"
 #include "schemas/sql.h"
 
+#define BUSY_MS 10000 /* a reader's lock is short */
+
 struct xf_store {
 	sqlite3 *db;
-	bool force;
+	bool force, live;
 	char *path;
 	char *working; /* the temporary name */
+	struct xf_dictionary dictionary;
+	size_t losses_written;
+	uint64_t cpu_hz;
 };
 
-static int create_schema(sqlite3 *db, struct xf_error *err)
+/* Nobody sees the file before it is whole, so that it needs no journal; a live one needs WAL. */
+#define WHOLE_PRAGMAS                                                                              \
+	"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+#define LIVE_PRAGMAS                                                                               \
+	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
+
+/* Leaves a transaction open. */
+static int create_schema(sqlite3 *db, const char *mode, struct xf_error *err)
 {
-	char pragmas[256];
+	char pragmas[512];
 	sqlite3_stmt *stmt;
 	int code;
 
 	snprintf(pragmas, sizeof(pragmas),
-		"PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384;"
+		"PRAGMA page_size = 8192; %s PRAGMA cache_size = -16384;"
 		"PRAGMA application_id = %d; PRAGMA user_version = %d;",
-		XF_APPLICATION_ID, XF_SCHEMA_VERSION);
+		mode, XF_APPLICATION_ID, XF_SCHEMA_VERSION);
 	if ((code = xf_db_exec(db, pragmas, err)) || (code = xf_db_exec(db, "BEGIN", err)) ||
 		(code = xf_db_exec(db, xf_sql_facts, err)) ||
 		(code = xf_db_exec(db, xf_sql_derived, err)) ||
@@ -87,7 +98,7 @@ int xf_store_create(struct xf_store **store, const char *path, bool force, struc
 	if (sqlite3_open_v2(s->working, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		code = s->db ? xf_db_fail(s->db, path, err) : xf_fail_nomem(err);
 	else
-		code = create_schema(s->db, err);
+		code = create_schema(s->db, WHOLE_PRAGMAS, err);
 	if (code) {
 		xf_store_abort(s);
 		return code;
@@ -124,17 +135,15 @@ static int late_tap(
 	return code || !late->tap ? code : late->tap(late->data, event_id, event, err);
 }
 
-static int ingest(sqlite3 *db, struct xf_vtab *vtab, struct xf_error *err)
+static int ingest(
+	sqlite3 *db, struct xf_dictionary *dictionary, struct xf_vtab *vtab, struct xf_error *err)
 {
-	struct xf_dictionary dictionary = {0};
 	struct late late = {NULL, vtab->tap, vtab->tap_data};
-	int code = xf_vtab_register(db, vtab, err);
+	int code = xf_db_prepare(db, &late.stmt, "INSERT INTO event_late VALUES (?, ?)", err);
 
-	if (!code)
-		code = xf_db_prepare(db, &late.stmt, "INSERT INTO event_late VALUES (?, ?)", err);
 	if (code)
 		return code;
-	vtab->dictionary = &dictionary;
+	vtab->dictionary = dictionary;
 	vtab->tap = late_tap;
 	vtab->tap_data = &late;
 	/* event_id is left to SQLite: it counts from 1 as well, and need not look for duplicates */
@@ -143,7 +152,7 @@ static int ingest(sqlite3 *db, struct xf_vtab *vtab, struct xf_error *err)
 		    " SELECT tsc, place, type, va, rip, error_code, pte, frame, count, arg1, arg2"
 		    " FROM xentrace",
 		    NULL, NULL, NULL) == SQLITE_OK) {
-		code = xf_dictionary_save(&dictionary, db, err);
+		code = xf_dictionary_save(dictionary, db, err);
 	} else if (vtab->err.code) {
 		*err = vtab->err;
 		code = -(int)err->code;
@@ -154,13 +163,14 @@ static int ingest(sqlite3 *db, struct xf_vtab *vtab, struct xf_error *err)
 	vtab->tap = late.tap;
 	vtab->tap_data = late.data;
 	sqlite3_finalize(late.stmt);
-	xf_dictionary_free(&dictionary);
 	return code;
 }
 
 int xf_store_ingest(struct xf_store *s, struct xf_vtab *vtab, struct xf_error *err)
 {
-	return ingest(s->db, vtab, err);
+	int code = xf_vtab_register(s->db, vtab, err);
+
+	return code ? code : ingest(s->db, &s->dictionary, vtab, err);
 }
 
 static void bind_known(sqlite3_stmt *stmt, int at, uint64_t value, bool known)
@@ -199,7 +209,7 @@ static int write_capture(sqlite3 *db, const struct xf_reader_stats *stats, const
 	return code;
 }
 
-static int write_losses(sqlite3 *db, struct xf_reader *reader, struct xf_error *err)
+static int write_losses(sqlite3 *db, struct xf_reader *reader, size_t *i, struct xf_error *err)
 {
 	const struct xf_loss *loss;
 	sqlite3_stmt *stmt;
@@ -207,7 +217,7 @@ static int write_losses(sqlite3 *db, struct xf_reader *reader, struct xf_error *
 		"INSERT INTO loss (pcpu, tsc_first, tsc_last, lost, domid, vcpu) VALUES (?, ?, ?, ?, ?, ?)",
 		err);
 
-	for (size_t i = 0; !code && (loss = xf_reader_loss(reader, i)); i++) {
+	for (; !code && (loss = xf_reader_loss(reader, *i)); ++*i) {
 		sqlite3_bind_int64(stmt, 1, loss->pcpu);
 		bind_known(stmt, 2, loss->tsc_first, loss->tsc_first != 0);
 		bind_known(stmt, 3, loss->tsc_last, loss->tsc_last != 0);
@@ -229,7 +239,8 @@ static int write_record_counts(sqlite3 *db, struct xf_reader *reader, struct xf_
 	size_t cursor = 0;
 	int code = xf_db_prepare(db, &stmt,
 		"INSERT INTO record_count (raw_id, words, name, fits, records) VALUES (?, ?, ?, ?, ?)"
-		" ON CONFLICT DO UPDATE SET records = records + excluded.records",
+		" ON CONFLICT DO UPDATE SET records = excluded.records, name = excluded.name,"
+		" fits = excluded.fits",
 		err);
 
 	while (!code && table && (slot = xf_record_next(table, &cursor))) {
@@ -250,7 +261,9 @@ static int write_doubts(sqlite3 *db, struct xf_reader *reader, struct xf_error *
 	const struct xf_doubt *doubts = xf_reader_doubts(reader);
 	sqlite3_stmt *stmt;
 	int code = xf_db_prepare(db, &stmt,
-		"INSERT INTO doubt (code, count, tsc, offset, text) VALUES (?, ?, ?, ?, ?)", err);
+		"INSERT INTO doubt (code, count, tsc, offset, text) VALUES (?, ?, ?, ?, ?)"
+		" ON CONFLICT DO UPDATE SET count = excluded.count",
+		err);
 
 	for (int i = 0; i < XF_DOUBT_COUNT && !code; i++) {
 		const struct xf_doubt *doubt = &doubts[i];
@@ -273,11 +286,12 @@ static int write_summary(sqlite3 *db, struct xf_reader *reader, const char *sour
 	struct xf_error *err)
 {
 	struct xf_reader_stats stats;
+	size_t losses = 0;
 	int code;
 
 	xf_reader_stats(reader, &stats);
 	if ((code = write_capture(db, &stats, source, cpu_hz, err)) ||
-		(code = write_losses(db, reader, err)) ||
+		(code = write_losses(db, reader, &losses, err)) ||
 		(code = write_record_counts(db, reader, err)) ||
 		(code = write_doubts(db, reader, err)))
 		return code;
@@ -293,13 +307,17 @@ int xf_store_summary(struct xf_store *s, struct xf_reader *reader, const char *s
 int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64_t cpu_hz,
 	struct xf_error *err)
 {
+	struct xf_dictionary dictionary = {0};
 	int code;
 
 	if (sqlite3_open("", db) != SQLITE_OK)
 		return *db ? xf_db_fail(*db, "temporary database", err) : xf_fail_nomem(err);
-	code = create_schema(*db, err);
+	code = create_schema(*db, WHOLE_PRAGMAS, err);
 	if (!code)
-		code = ingest(*db, vtab, err);
+		code = xf_vtab_register(*db, vtab, err);
+	if (!code)
+		code = ingest(*db, &dictionary, vtab, err);
+	xf_dictionary_free(&dictionary);
 	if (!code)
 		code = write_summary(*db, vtab->reader, source, cpu_hz, err);
 	if (!code)
@@ -357,9 +375,160 @@ void xf_store_abort(struct xf_store *s)
 	if (!s)
 		return;
 	sqlite3_close(s->db);
+	xf_dictionary_free(&s->dictionary);
 	if (s->working && s->working[0])
 		unlink(s->working);
 	free(s->working);
 	free(s->path);
 	free(s);
+}
+
+int xf_store_live(struct xf_store **store, const char *path, bool force, const char *source,
+	uint64_t cpu_hz, struct xf_error *err)
+{
+	struct xf_reader_stats none = {0};
+	struct xf_store *s;
+	int code = xf_store_create(&s, path, force, err);
+
+	if (code)
+		return code;
+	s->cpu_hz = cpu_hz;
+	code = write_capture(s->db, &none, source, cpu_hz, err);
+	/* it gets its name while it is empty, and grows from there in the sight of all */
+	if (!code)
+		code = xf_db_exec(s->db, "COMMIT", err);
+	if (!code && sqlite3_close(s->db) != SQLITE_OK)
+		code = xf_db_fail(s->db, "cannot close the database", err);
+	if (!code) {
+		s->db = NULL;
+		code = place(s, err);
+	}
+	if (!code && s->working[0]) {
+		unlink(s->working);
+		s->working[0] = '\0';
+	}
+	if (!code && sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		code = s->db ? xf_db_fail(s->db, path, err) : xf_fail_nomem(err);
+	if (!code)
+		code = xf_db_exec(s->db, LIVE_PRAGMAS, err);
+	if (code) {
+		xf_store_abort(s);
+		return code;
+	}
+	sqlite3_busy_timeout(s->db, BUSY_MS);
+	*store = s;
+	return 0;
+}
+
+void xf_store_set_hz(struct xf_store *s, uint64_t cpu_hz)
+{
+	s->cpu_hz = cpu_hz;
+}
+
+static int update_capture(
+	struct xf_store *s, const struct xf_reader_stats *stats, bool complete, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(s->db, &stmt,
+		"UPDATE capture SET format = ?, records = ?, events = ?, lost_records = ?,"
+		" unknown_records = ?, tsc_first = ?, tsc_last = ?, cpu_hz = ?, complete = ?",
+		err);
+
+	if (code)
+		return code;
+	sqlite3_bind_text(stmt, 1, xf_stream_format_name(stats->format), -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 2, (int64_t)stats->records);
+	sqlite3_bind_int64(stmt, 3, (int64_t)stats->events);
+	sqlite3_bind_int64(stmt, 4, (int64_t)stats->lost_records);
+	sqlite3_bind_int64(stmt, 5, (int64_t)stats->unknown_records);
+	bind_known(stmt, 6, stats->tsc_first, stats->tsc_first != 0);
+	bind_known(stmt, 7, stats->tsc_last, stats->tsc_last != 0);
+	bind_known(stmt, 8, s->cpu_hz, s->cpu_hz != 0);
+	sqlite3_bind_int(stmt, 9, complete);
+	code = xf_db_step(stmt, err);
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int live_counts(
+	struct xf_store *s, struct xf_reader *reader, bool complete, struct xf_error *err)
+{
+	struct xf_reader_stats stats;
+	int code;
+
+	xf_reader_stats(reader, &stats);
+	if ((code = update_capture(s, &stats, complete && stats.complete, err)) ||
+		(code = write_losses(s->db, reader, &s->losses_written, err)) ||
+		(code = write_record_counts(s->db, reader, err)) ||
+		(code = write_doubts(s->db, reader, err)))
+		return code;
+	return 0;
+}
+
+int64_t xf_store_wal_size(struct xf_store *s)
+{
+	struct stat st;
+	char *name;
+	int64_t size = 0;
+
+	if (asprintf(&name, "%s-wal", s->path) < 0)
+		return 0;
+	if (!stat(name, &st))
+		size = st.st_size;
+	free(name);
+	return size;
+}
+
+int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
+	int (*before)(void *data, struct xf_error *err), void *data, bool *ended, struct xf_error *err)
+{
+	int code;
+
+	if (!s->live) {
+		code = xf_vtab_register(s->db, vtab, err);
+		if (code)
+			return code;
+		s->live = true;
+	}
+	vtab->budget = budget;
+	code = xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
+	if (code)
+		return code;
+	code = ingest(s->db, &s->dictionary, vtab, err);
+	*ended = !code && !vtab->again;
+	if (!code && before)
+		code = before(data, err);
+	if (!code)
+		code = live_counts(s, vtab->reader, false, err);
+	if (!code)
+		code = xf_db_exec(s->db, "COMMIT", err);
+	if (code) {
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+		return code;
+	}
+	/* a reader that holds an old state makes this do less, it must not make it wait */
+	sqlite3_busy_timeout(s->db, 0);
+	sqlite3_wal_checkpoint_v2(s->db, NULL,
+		xf_store_wal_size(s) > XF_WAL_LIMIT / 2 ? SQLITE_CHECKPOINT_RESTART
+							: SQLITE_CHECKPOINT_PASSIVE,
+		NULL, NULL);
+	sqlite3_busy_timeout(s->db, BUSY_MS);
+	return vtab->budget && vtab->again && vtab->exhausted ? 1 : 0;
+}
+
+int xf_store_live_finish(
+	struct xf_store *s, struct xf_vtab *vtab, bool complete, struct xf_error *err)
+{
+	int code = xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
+
+	if (!code)
+		code = live_counts(s, vtab->reader, complete, err);
+	if (!code)
+		code = xf_db_exec(s->db, "COMMIT", err);
+	/* one plain file again, unless somebody is reading: then the last one to close tidies up */
+	sqlite3_busy_timeout(s->db, 500);
+	sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+	xf_store_abort(s);
+	return code;
 }

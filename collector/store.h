@@ -43,6 +43,33 @@ int xf_store_summary(struct xf_store *store, struct xf_reader *reader, const cha
 int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64_t cpu_hz,
 	struct xf_error *err);
 
+/*
+ * A database that grows under its own name while others read it (WAL), marked as cut short until
+ * xf_store_live_finish().  Created only where nothing stands, or with force.
+ */
+int xf_store_live(struct xf_store **store, const char *path, bool force, const char *source,
+	uint64_t cpu_hz, struct xf_error *err);
+
+/*
+ * Takes at most budget events of vtab->reader into one transaction, with the counts so far.  before
+ * (may be NULL) runs inside it, at its end.  Returns 1 = there may be more at once, 0 = the reader
+ * has nothing final now, or negative; *ended is set when the stream has ended.
+ */
+int xf_store_live_step(struct xf_store *store, struct xf_vtab *vtab, int64_t budget,
+	int (*before)(void *data, struct xf_error *err), void *data, bool *ended,
+	struct xf_error *err);
+
+/* Bytes of the WAL; above XF_WAL_LIMIT a reader that holds an old state keeps it from shrinking. */
+#define XF_WAL_LIMIT (64 << 20)
+int64_t xf_store_wal_size(struct xf_store *store);
+
+/* The frequency, where it became known only now. */
+void xf_store_set_hz(struct xf_store *store, uint64_t cpu_hz);
+
+/* The last counts; complete: the stream came to its own end.  Frees the store, also on failure. */
+int xf_store_live_finish(struct xf_store *store, struct xf_vtab *vtab, bool complete,
+	struct xf_error *err);
+
 /* Makes the database durable and gives it its name.  Frees the store, also on failure. */
 int xf_store_commit(struct xf_store *store, struct xf_error *err);
 

@@ -52,6 +52,7 @@ struct cursor {
 	bool end;
 	int64_t id;
 	uint64_t tsc_first;
+	int64_t left;	     /* of the budget */
 	unsigned until_stop; /* rows until stop() is asked again */
 	struct xf_event event;
 	char symbol[256];
@@ -158,6 +159,11 @@ static int next_row(sqlite3_vtab_cursor *cursor)
 	struct xf_vtab *config = ((struct table *)c->base.pVtab)->config;
 	int code;
 
+	if (config->budget && !--c->left) {
+		config->again = config->exhausted = true;
+		c->end = true;
+		return SQLITE_OK;
+	}
 	for (;;) {
 		if (config->stop && !c->until_stop--) {
 			c->until_stop = 4096;
@@ -201,7 +207,8 @@ static int filter(
 	(void)text;
 	drop_reader(c);
 	xf_error_clear(&config->err);
-	config->again = false;
+	config->again = config->exhausted = false;
+	c->left = config->budget + 1;
 	c->until_stop = 0;
 	if (config->reader) {
 		c->reader = config->reader;
