@@ -30,8 +30,12 @@ LIBS = $(shell $(PKG_CONFIG) --libs sqlite3 libelf 2>/dev/null) -lm -lpthread
 XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags sqlite3 libelf ncursesw 2>/dev/null)
 TUI_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 ifndef WITHOUT_XENCTRL
-ifeq ($(call have,xencontrol),y)
+xen_needed = xencontrol xenevtchn xenforeignmemory
+ifeq ($(call have,'$(xen_needed)'),y)
 XENCTRL = y
+XEN_LIBS = -lxenctrl -lxenevtchn -lxenforeignmemory
+XEN_CPPFLAGS = -DXF_XEN_TOOLS='"$(shell $(PKG_CONFIG) --modversion xencontrol)"'
+drain = $(O)/xenfault-drain
 endif
 endif
 
@@ -43,7 +47,7 @@ cli_obj = $(cli_src:%.c=$(O)/%.o)
 sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 
 .PHONY: all deps demo check check-xen bench install clean
-all: packages $(O)/xenfault
+all: packages $(O)/xenfault $(drain)
 
 .PHONY: packages
 packages:
@@ -57,6 +61,13 @@ endif
 $(O)/xenfault: $(cli_obj) $(O)/libxenfault.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(TUI_LIBS)
+
+$(O)/xenfault-drain: $(O)/collector/drain.o $(O)/libxenfault.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(XEN_LIBS)
+
+# Xen's headers are written in GNU C
+$(O)/collector/drain.o: XF_CFLAGS += -std=gnu11 $(XEN_CPPFLAGS)
 
 $(O)/libxenfault.a: $(lib_obj)
 	$(call say,AR,$@)
@@ -74,7 +85,7 @@ $(O)/%.o: %.c | packages
 $(O)/schema_sql.o: $(O)/schema_sql.c
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) -c -o $@ $<
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d)
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
 
 deps:
 	@sh tests/setup.sh $(if $(filter check,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux,)
