@@ -30,7 +30,7 @@ LIBS = $(shell $(PKG_CONFIG) --libs sqlite3 libelf 2>/dev/null) -lm -lpthread
 XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags sqlite3 libelf ncursesw 2>/dev/null)
 TUI_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 ifndef WITHOUT_XENCTRL
-xen_needed = xencontrol xenevtchn xenforeignmemory
+xen_needed = xencontrol >= 4.17 xenevtchn xenforeignmemory
 ifeq ($(call have,'$(xen_needed)'),y)
 XENCTRL = y
 XEN_LIBS = -lxenctrl -lxenevtchn -lxenforeignmemory
@@ -38,6 +38,8 @@ XEN_CPPFLAGS = -DXF_XEN_TOOLS='"$(shell $(PKG_CONFIG) --modversion xencontrol)"'
 drain = $(O)/xenfault-drain
 endif
 endif
+
+examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 
 lib_dirs = common schemas collector analyzer
 lib_src = $(filter-out collector/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
@@ -47,7 +49,7 @@ cli_obj = $(cli_src:%.c=$(O)/%.o)
 sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 
 .PHONY: all deps demo check check-xen bench install clean
-all: packages $(O)/xenfault $(drain)
+all: packages $(O)/xenfault $(drain) $(examples)
 
 .PHONY: packages
 packages:
@@ -68,6 +70,18 @@ $(O)/xenfault-drain: $(O)/collector/drain.o $(O)/libxenfault.a
 
 # Xen's headers are written in GNU C
 $(O)/collector/drain.o: XF_CFLAGS += -std=gnu11 $(XEN_CPPFLAGS)
+
+# stands in for Xen's libraries in the tests of xenfault-drain
+$(O)/tests/standin.so: tests/standin/xenctrl.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -Werror -Wshadow -O2 -g -shared -fPIC -pthread -o $@ $< -ldl
+
+# static: they run in any guest
+$(O)/examples/%: examples/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=c11 -Wall -Wextra -Werror -O2 -static -pthread -o $@ $<
 
 $(O)/libxenfault.a: $(lib_obj)
 	$(call say,AR,$@)

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,47 +25,40 @@
 #include <xentoollog.h>
 #include <xen/trace.h>
 
-#include "common/cpulist.h"
-#include "common/error.h"
+#include "collector/drain_options.h"
+#include "collector/host.h"
+#include "collector/ring.h"
 #include "common/eventmask.h"
 #include "common/version.h"
 
-#define WINDOW_HEADER (2u << 28 | TRC_TRACE_CPU_CHANGE) /* two payload words, no TSC */
-#define GRACE	      2 /* seconds a reader may take for a write after the stop */
+#define GRACE 2 /* seconds a reader may take for a write after the stop */
 
-struct ring {
-	struct t_buf *meta; /* NULL: the CPU has no ring */
-	uint32_t cons;	    /* ours is the only true copy of the read index */
-	bool ended;
-};
+_Static_assert(sizeof(struct xf_ring_head) == sizeof(struct t_buf) &&
+		       offsetof(struct xf_ring_head, prod) == offsetof(struct t_buf, prod),
+	"the start of a ring is as in Xen's header");
 
 struct drain {
-	uint32_t events;
-	struct xf_cpulist cpus;
-	unsigned long asked; /* pages for each CPU */
-	double seconds;
-	unsigned long poll_ms;
-	int status_fd; /* -1 = none */
+	struct xf_drain_options o;
 	bool watch_stdin;
-	bool off; /* --off */
 
 	xc_interface *xch;
 	xenevtchn_handle *evtchn;
 	xenforeignmemory_handle *memory;
 	evtchn_port_t port;
-	unsigned pcpus, online;
+	unsigned pcpus, online, pages;
 	uint32_t found_events;
 	bool found_on;
-	unsigned pages;
-	uint32_t size; /* data bytes of a ring */
-	struct ring *rings;
+	struct xf_ring *rings;
 
-	bool touched;	 /* masks or state in Xen are ours: restore them */
-	bool quiet;	 /* tracing has been turned off */
+	bool touched; /* masks or state in Xen are ours: restore them */
+	bool quiet;   /* tracing has been turned off */
+	bool reader_gone;
 	const char *end; /* why the capture ends; NULL = it goes on */
 	int status;	 /* exit status */
 	uint64_t windows, bytes, lost, lost_told;
 };
+
+static const struct xf_cpulist every_cpu = {.all = true};
 
 static volatile sig_atomic_t stopped, grace, gave_up;
 
@@ -90,9 +82,11 @@ __attribute__((format(printf, 3, 4))) static void say(
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (d->status_fd >= 0) {
+	for (char *c = text; *c; c++)
+		*c = (unsigned char)*c < ' ' ? '?' : *c; /* arguments are quoted in errors */
+	if (d->o.status_fd >= 0) {
 		n = snprintf(line, sizeof(line), "%s=%s\n", key, text);
-		done = write(d->status_fd, line, (size_t)n);
+		done = write(d->o.status_fd, line, (size_t)n);
 		(void)done; /* a parent that is gone is noticed in wait_for_records() */
 	} else if (!strcmp(key, "warning")) {
 		fprintf(stderr, "xenfault-drain: warning: %s\n", text);
@@ -109,7 +103,7 @@ __attribute__((format(printf, 4, 5))) static int fail(
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (d->status_fd >= 0)
+	if (d->o.status_fd >= 0)
 		say(d, "error", "%s %s", class, text);
 	else
 		fprintf(stderr, "xenfault-drain: %s\n", text);
@@ -121,68 +115,18 @@ __attribute__((format(printf, 4, 5))) static int fail(
 
 /* ---- Why Xen cannot be used here ---- */
 
-static bool first_line(const char *path, char *line, size_t size)
+static int fail_cause(struct drain *d, const struct xf_host_cause *cause)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, line, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	line[n < 0 ? 0 : n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return n > 0;
-}
-
-/* True unless the kernel says that this is no control domain. */
-static bool maybe_dom0(void)
-{
-	char text[64];
-
-	return !first_line("/sys/hypervisor/properties/features", text, sizeof(text)) ||
-	       (strtoul(text, NULL, 16) & 1ul << XENFEAT_dom0);
-}
-
-static bool is_pvh(void)
-{
-	char text[64];
-
-	return first_line("/sys/hypervisor/guest_type", text, sizeof(text)) &&
-	       strcmp(text, "PV") != 0;
-}
-
-static int fail_domu(struct drain *d)
-{
-	return fail(d, XF_LIVE, "domU",
-		"this is a guest (domU), and traces are read in dom0: run it there");
+	return fail(d, XF_LIVE, cause->class, "%s", cause->text);
 }
 
 static int fail_open(struct drain *d)
 {
-	static const char *const nodes[] = {"/dev/xen/privcmd", "/proc/xen/privcmd"};
-	int sys = errno, node = 0;
-	char type[64];
+	int sys = errno;
+	const struct xf_host_cause *cause = xf_host_why_closed();
 
-	if (first_line("/sys/hypervisor/type", type, sizeof(type)) ? strcmp(type, "xen") != 0
-								   : access("/proc/xen", F_OK) != 0)
-		return fail(d, XF_LIVE, "not-xen",
-			"this machine does not run under Xen: live capture needs the dom0 of a Xen host "
-			"(recorded traces can be read anywhere)");
-	if (!maybe_dom0())
-		return fail_domu(d);
-	while (node < 2 && access(nodes[node], F_OK))
-		node++;
-	if (node == 2 && is_pvh())
-		return fail(d, XF_LIVE, "pvh",
-			"this PVH dom0's kernel has no privcmd device: load the module xen-privcmd, or boot "
-			"dom0 as PV (without dom0=pvh on Xen's command line)");
-	if (node == 2)
-		return fail(d, XF_LIVE, "no-privcmd",
-			"there is no /dev/xen/privcmd: load the module xen-privcmd, or mount xenfs on "
-			"/proc/xen");
-	if (access(nodes[node], R_OK | W_OK))
-		return fail(d, XF_LIVE, "not-root", "%s may not be opened: run it as root",
-			nodes[node]);
-	return fail(d, XF_LIVE, "open", "cannot open %s: %s", nodes[node], strerror(sys));
+	return cause ? fail_cause(d, cause)
+		     : fail(d, XF_LIVE, "open", "cannot open Xen's interface: %s", strerror(sys));
 }
 
 /* Xen refused a call: errno tells several causes apart only with what else is known. */
@@ -191,8 +135,8 @@ static int fail_call(struct drain *d, const char *what)
 	int sys = errno, version = xc_version(d->xch, XENVER_version, NULL);
 	char xen[32];
 
-	if ((sys == EPERM || sys == EACCES) && !maybe_dom0())
-		return fail_domu(d);
+	if ((sys == EPERM || sys == EACCES) && !xf_host_maybe_dom0())
+		return fail_cause(d, &xf_host_domu);
 	snprintf(xen, sizeof(xen), "%d.%d.", version >> 16, version & 0xffff);
 	if (sys == EACCES && version >= 0 && strncmp(XF_XEN_TOOLS ".", xen, strlen(xen)) != 0)
 		return fail(d, XF_LIVE, "versions",
@@ -219,7 +163,7 @@ static int get_info(struct drain *d, struct xen_sysctl_tbuf_op *info)
 		*info = op.u.tbuf_op;
 		return 0;
 	}
-	if ((errno == ENOSYS || errno == EOPNOTSUPP) && maybe_dom0())
+	if ((errno == ENOSYS || errno == EOPNOTSUPP) && xf_host_maybe_dom0())
 		return fail(d, XF_LIVE, "no-tracing",
 			"this hypervisor was built without trace buffers (CONFIG_TRACEBUFFER): boot one "
 			"that has them");
@@ -250,21 +194,31 @@ static void *map_frames(struct drain *d, int prot, size_t n, const xen_pfn_t *fr
 	void *at = xenforeignmemory_map(d->memory, DOMID_XEN, prot, n, frames, NULL);
 
 	if (!at)
-		fail(d, XF_LIVE, is_pvh() ? "pvh" : "map", "cannot map the trace buffers: %s%s",
-			strerror(errno),
-			is_pvh() ? ": this PVH dom0 cannot map Xen's own pages, boot dom0 as PV"
-				 : "");
+		fail(d, XF_LIVE, xf_host_is_pvh() ? "pvh" : "map",
+			"cannot map the trace buffers: %s%s", strerror(errno),
+			xf_host_is_pvh()
+				? ": this PVH dom0 cannot map Xen's own pages, boot dom0 as PV"
+				: "");
 	return at;
 }
 
-/* A ring that cannot be trusted any more: said aloud, left alone from now on. */
-static void end_ring(struct drain *d, unsigned cpu, uint32_t prod, uint32_t cons, const char *why)
+static bool readable(const struct xf_ring *ring)
 {
-	d->rings[cpu].ended = true;
-	say(d, "ring_ended", "%u prod 0x%x cons 0x%x size 0x%x: %s", cpu, prod, cons, d->size, why);
-	say(d, "warning", "CPU %u: %s: nothing more is read from its ring", cpu, why);
+	return ring->head && !ring->ended;
+}
+
+/* A ring that cannot be trusted any more: said aloud, left alone from now on. */
+static void end_ring(struct drain *d, unsigned cpu, uint32_t prod, const char *why)
+{
+	struct xf_ring *ring = &d->rings[cpu];
+
+	ring->ended = true;
+	say(d, "ring_ended", "%u %s", cpu, why);
+	say(d, "warning",
+		"CPU %u: %s (write index 0x%x, read index 0x%x, size 0x%x): its ring is left alone",
+		cpu, why, prod, ring->cons, ring->size);
 	for (unsigned i = 0; i < d->pcpus; i++)
-		if (d->rings[i].meta && !d->rings[i].ended)
+		if (readable(&d->rings[i]))
 			return;
 	fail(d, XF_LIVE, "rings", "no ring is left to read");
 }
@@ -283,45 +237,28 @@ static int map_rings(struct drain *d, const struct xen_sysctl_tbuf_op *info)
 		frames[i] = info->buffer_mfn + i;
 	t_info = map_frames(d, PROT_READ, n, frames);
 	d->pages = t_info ? t_info->tbuf_size : 0;
-	d->size = d->pages * XC_PAGE_SIZE - (uint32_t)sizeof(struct t_buf);
 	if (t_info && !d->pages)
 		fail(d, XF_LIVE, "rings", "Xen says that its trace buffers have no pages");
 	for (unsigned cpu = 0; cpu < d->pcpus && !d->status; cpu++) {
+		struct xf_ring *ring = &d->rings[cpu];
 		size_t slot = offsetof(struct t_info, mfn_offset) + cpu * sizeof(uint16_t);
 		size_t list = slot + sizeof(uint16_t) <= info->size ? t_info->mfn_offset[cpu] : 0;
 
 		if (!list)
 			continue;
 		if ((list + d->pages) * sizeof(uint32_t) > info->size) {
-			end_ring(d, cpu, 0, 0, "its list of pages does not fit into t_info");
+			end_ring(d, cpu, 0, "its list of pages does not fit into t_info");
 			continue;
 		}
 		for (unsigned i = 0; i < d->pages; i++)
 			frames[i] = ((const uint32_t *)t_info)[list + i];
-		d->rings[cpu].meta = map_frames(d, PROT_READ | PROT_WRITE, d->pages, frames);
+		ring->head = map_frames(d, PROT_READ | PROT_WRITE, d->pages, frames);
+		ring->size = d->pages * XC_PAGE_SIZE - (uint32_t)sizeof(*ring->head);
 	}
 	if (t_info)
 		xenforeignmemory_unmap(d->memory, (void *)(uintptr_t)t_info, n);
 	free(frames);
 	return d->status;
-}
-
-/* Checked write index of a ring, read once; false = the ring has ended. */
-static bool read_prod(struct drain *d, unsigned cpu, uint32_t *prod)
-{
-	*prod = __atomic_load_n(&d->rings[cpu].meta->prod, __ATOMIC_ACQUIRE);
-	if (*prod % 4 == 0 && *prod < 2 * d->size)
-		return true;
-	end_ring(d, cpu, *prod, d->rings[cpu].cons, "its write index is absurd");
-	return false;
-}
-
-static void set_cons(struct ring *ring, uint32_t cons)
-{
-	ring->cons = cons;
-	/* all reads of the window are before this store, else Xen may overwrite what we read */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&ring->meta->cons, cons, __ATOMIC_RELEASE);
 }
 
 /* Throws away what is in the rings; returns how many bytes. */
@@ -330,14 +267,12 @@ static uint64_t discard(struct drain *d)
 	uint64_t bytes = 0;
 
 	for (unsigned cpu = 0; cpu < d->pcpus; cpu++) {
-		struct ring *ring = &d->rings[cpu];
-		uint32_t prod, cons;
+		struct xf_ring *ring = &d->rings[cpu];
+		uint32_t prod = 0;
+		const char *absurd = readable(ring) ? xf_ring_discard(ring, &bytes, &prod) : NULL;
 
-		if (!ring->meta || ring->ended || !read_prod(d, cpu, &prod))
-			continue;
-		cons = __atomic_load_n(&ring->meta->cons, __ATOMIC_RELAXED);
-		bytes += (prod + 2ull * d->size - cons % (2 * d->size)) % (2 * d->size);
-		set_cons(ring, prod);
+		if (absurd)
+			end_ring(d, cpu, prod, absurd);
 	}
 	return bytes;
 }
@@ -348,10 +283,8 @@ static uint64_t discard(struct drain *d)
  */
 static bool tracing_is_on(struct drain *d)
 {
-	static const struct xf_cpulist all = {.all = true};
-
 	discard(d);
-	if (set_masks(d, XF_EVENTS_ALL, &all))
+	if (set_masks(d, XF_EVENTS_ALL, &every_cpu))
 		return false;
 	usleep(2000);
 	return discard(d) > 0;
@@ -362,9 +295,9 @@ static int make_buffers(struct drain *d, struct xen_sysctl_tbuf_op *info)
 	int sys;
 
 	/* a new buffer starts with tracing on, under the masks of that moment */
-	if (set_masks(d, d->events, &d->cpus))
+	if (set_masks(d, d->o.events, &d->o.cpus))
 		return d->status;
-	sys = xc_tbuf_set_size(d->xch, d->asked) ? errno : 0;
+	sys = xc_tbuf_set_size(d->xch, d->o.pages) ? errno : 0;
 	if (get_info(d, info))
 		return d->status;
 	errno = sys;
@@ -372,7 +305,7 @@ static int make_buffers(struct drain *d, struct xen_sysctl_tbuf_op *info)
 		return fail(d, XF_LIVE, "size",
 			"Xen could not make trace buffers of %lu pages for each CPU (%s): ask for fewer "
 			"with -S",
-			d->asked, strerror(sys));
+			d->o.pages, strerror(sys));
 	return info->size ? 0 : fail_call(d, "making the trace buffers");
 }
 
@@ -411,9 +344,9 @@ static int open_xen(struct drain *d)
 	say(d, "cpu_hz", "%llu", physinfo.cpu_khz * 1000ull);
 	say(d, "pcpus", "%u", d->pcpus);
 	say(d, "pcpus_online", "%u", d->online);
-	if (d->cpus.last >= (int)d->pcpus)
+	if (d->o.cpus.last >= (int)d->pcpus)
 		return fail(d, XF_USAGE, "usage",
-			"-c: there is no CPU %d: this host has CPUs 0 to %u", d->cpus.last,
+			"-c: there is no CPU %d: this host has CPUs 0 to %u", d->o.cpus.last,
 			d->pcpus - 1);
 	d->evtchn = xenevtchn_open(&silent, 0);
 	if (!d->evtchn)
@@ -441,15 +374,17 @@ static void tell_rings(struct drain *d)
 
 	for (unsigned cpu = 0, next; cpu < d->pcpus; cpu = next) {
 		next = cpu + 1;
-		if (d->rings[cpu].meta) {
+		if (d->rings[cpu].head) {
 			rings++;
 			continue;
 		}
-		while (next < d->pcpus && !d->rings[next].meta)
+		while (next < d->pcpus && !d->rings[next].head)
 			next++;
 		if (used < sizeof(list) - 32)
 			used += (size_t)sprintf(list + used, next - cpu > 1 ? "%s%u-%u" : "%s%u",
 				used ? "," : "", cpu, next - 1);
+		else
+			strcpy(list + used, ",...");
 	}
 	say(d, "rings", "%u", rings);
 	say(d, "cpus_without_ring", "%s", list);
@@ -476,20 +411,20 @@ static int start(struct drain *d)
 	/* off, so that what comes is all under the masks asked for, and counts of losses start at 0 */
 	if (xc_tbuf_disable(d->xch))
 		return fail_call(d, "turning tracing off");
-	if (d->status || set_masks(d, d->events, &d->cpus))
+	if (d->status || set_masks(d, d->o.events, &d->o.cpus))
 		return d->status;
-	say(d, "pages_asked", "%lu", d->asked);
+	say(d, "pages_asked", "%lu", d->o.pages);
 	say(d, "pages", "%u", d->pages);
-	if (d->pages != d->asked)
+	if (d->pages != d->o.pages)
 		say(d, "warning",
 			made ? "Xen made buffers of %u pages for each CPU of the %lu asked for"
 			     : "buffers keep the size they first got in this boot: %u pages for each CPU, not "
 			       "the %lu asked for with -S",
-			d->pages, d->asked);
+			d->pages, d->o.pages);
 	tell_rings(d);
 	say(d, "tracing_found", "%s", d->found_on ? "on" : "off");
 	say(d, "events_found", "0x%08x", d->found_events);
-	say(d, "events", "0x%08x", d->events);
+	say(d, "events", "0x%08x", d->o.events);
 	say(d, "discarded", "%llu", (unsigned long long)discard(d));
 	if (!d->status && xc_tbuf_enable(d->xch, d->pages, &mfn, &size))
 		return fail_call(d, "turning tracing on");
@@ -528,22 +463,26 @@ static int write_parts(struct drain *d, struct iovec *part, int parts)
 
 	while (parts) {
 		ssize_t n = writev(STDOUT_FILENO, part, parts);
+		int sys = n < 0 ? errno : 0;
 
 		if (stopped)
 			turn_off(d);
-		if (n < 0 && errno == EPIPE) {
+		if (sys == EPIPE) {
+			d->reader_gone = true;
 			d->end = "reader";
 			return -1;
 		}
-		if (n < 0 && gave_up)
+		if (sys && gave_up)
 			return fail(d, XF_IO, "io",
 				"nobody reads the stream: its last windows are lost");
-		if (n < 0 && errno == EAGAIN)
+		if (sys == EAGAIN)
 			poll(&out, 1, 1000);
-		else if (n < 0 && errno != EINTR)
-			return fail(d, XF_IO, "io", "cannot write the stream: %s", strerror(errno));
-		if (n > 0 && grace)
+		else if (sys && sys != EINTR)
+			return fail(d, XF_IO, "io", "cannot write the stream: %s", strerror(sys));
+		if (n > 0 && grace) {
+			gave_up = 0;
 			set_timer(GRACE);
+		}
 		for (; parts && n >= (ssize_t)part->iov_len; part++, parts--)
 			n -= (ssize_t)part->iov_len;
 		if (parts && n > 0) {
@@ -554,61 +493,24 @@ static int write_parts(struct drain *d, struct iovec *part, int parts)
 	return 0;
 }
 
-/* Sum of the counts in lost records; stops at what does not look like records. */
-static uint64_t count_lost(const struct iovec *part)
-{
-	const uint32_t *word = part->iov_base;
-	size_t left = part->iov_len / sizeof(*word);
-	uint64_t lost = 0;
-
-	while (left) {
-		uint32_t header = __atomic_load_n(word, __ATOMIC_RELAXED);
-		size_t before = header >> 31 ? 3 : 1, words = before + (header >> 28 & 7);
-
-		if (words > left)
-			break;
-		if ((header & 0x0fffffff) == TRC_LOST_RECORDS && words > before)
-			lost += word[before];
-		word += words;
-		left -= words;
-	}
-	return lost;
-}
-
 /* One window, or nothing; true if the ring was more than half full. */
 static bool drain_ring(struct drain *d, unsigned cpu)
 {
-	struct ring *ring = &d->rings[cpu];
-	uint32_t cons = __atomic_load_n(&ring->meta->cons, __ATOMIC_RELAXED), prod, length, start;
-	uint32_t header[3];
-	unsigned char *data = (unsigned char *)(ring->meta + 1);
-	struct iovec part[3];
+	struct xf_ring *ring = &d->rings[cpu];
+	struct xf_window window;
+	const char *absurd = xf_ring_window(ring, cpu, &window);
 
-	if (!read_prod(d, cpu, &prod))
+	if (absurd)
+		end_ring(d, cpu, window.prod, absurd);
+	if (!window.length)
 		return false;
-	length = prod >= ring->cons ? prod - ring->cons : prod + 2 * d->size - ring->cons;
-	if (cons != ring->cons || length > d->size) {
-		end_ring(d, cpu, prod, cons,
-			cons != ring->cons ? "another program moved its read index"
-					   : "it claims more records than it can hold");
+	d->lost += xf_window_lost(&window);
+	if (write_parts(d, window.part, 3))
 		return false;
-	}
-	if (!length)
-		return false;
-	start = cons % d->size;
-	header[0] = WINDOW_HEADER;
-	header[1] = cpu;
-	header[2] = length;
-	part[0] = (struct iovec){header, sizeof(header)};
-	part[1] = (struct iovec){data + start, length < d->size - start ? length : d->size - start};
-	part[2] = (struct iovec){data, length - part[1].iov_len};
-	d->lost += count_lost(&part[1]) + count_lost(&part[2]);
-	if (write_parts(d, part, 3))
-		return false;
-	set_cons(ring, prod);
+	xf_ring_consume(ring, window.prod);
 	d->windows++;
-	d->bytes += length;
-	return length > d->size / 2;
+	d->bytes += window.length;
+	return window.length > ring->size / 2;
 }
 
 /* Every ring once, in the order of CPUs; true if one was more than half full. */
@@ -616,12 +518,9 @@ static bool pass(struct drain *d)
 {
 	bool busy = false;
 
-	for (unsigned cpu = 0; cpu < d->pcpus && !d->status; cpu++) {
-		if (d->end && !strcmp(d->end, "reader"))
-			return false;
-		if (d->rings[cpu].meta && !d->rings[cpu].ended && drain_ring(d, cpu))
+	for (unsigned cpu = 0; cpu < d->pcpus && !d->status && !d->reader_gone; cpu++)
+		if (readable(&d->rings[cpu]) && drain_ring(d, cpu))
 			busy = true;
-	}
 	return busy;
 }
 
@@ -633,7 +532,7 @@ static void wait_for_records(struct drain *d, unsigned long ms)
 	struct pollfd fds[FDS] = {
 		[VIRQ] = {.fd = xenevtchn_fd(d->evtchn), .events = POLLIN},
 		[OUT] = {.fd = STDOUT_FILENO}, /* nothing asked: only errors are reported */
-		[STATUS] = {.fd = d->status_fd},
+		[STATUS] = {.fd = d->o.status_fd},
 		[IN] = {.fd = d->watch_stdin ? STDIN_FILENO : -1, .events = POLLIN},
 	};
 	sigset_t block, unblocked;
@@ -650,8 +549,10 @@ static void wait_for_records(struct drain *d, unsigned long ms)
 		return;
 	if (fds[STATUS].revents || (fds[IN].revents && read(STDIN_FILENO, &byte, 1) <= 0))
 		d->end = "parent";
-	if (fds[OUT].revents)
+	if (fds[OUT].revents) {
+		d->reader_gone = true;
 		d->end = "reader";
+	}
 	if (fds[VIRQ].revents &&
 		(xenevtchn_pending(d->evtchn) < 0 || xenevtchn_unmask(d->evtchn, d->port) < 0))
 		fail(d, XF_LIVE, "xen", "the trace interrupt fails: %s", strerror(errno));
@@ -660,9 +561,9 @@ static void wait_for_records(struct drain *d, unsigned long ms)
 /* Tells the sum of losses when it has grown, but never waits for a parent that does not read. */
 static void tell_lost(struct drain *d)
 {
-	struct pollfd room = {.fd = d->status_fd, .events = POLLOUT};
+	struct pollfd room = {.fd = d->o.status_fd, .events = POLLOUT};
 
-	if (d->lost == d->lost_told || d->status_fd < 0 || poll(&room, 1, 0) != 1)
+	if (d->lost == d->lost_told || d->o.status_fd < 0 || poll(&room, 1, 0) != 1)
 		return;
 	say(d, "lost", "%llu", (unsigned long long)d->lost);
 	d->lost_told = d->lost;
@@ -670,15 +571,15 @@ static void tell_lost(struct drain *d)
 
 static void run(struct drain *d)
 {
-	if (d->seconds > 0)
-		set_timer(d->seconds);
+	if (d->o.seconds > 0)
+		set_timer(d->o.seconds);
 	say(d, "state", "running");
 	while (!d->end) {
 		bool busy = pass(d);
 
 		tell_lost(d);
 		if (!d->end)
-			wait_for_records(d, busy ? 0 : d->poll_ms);
+			wait_for_records(d, busy ? 0 : d->o.poll_ms);
 	}
 	/* once more before tracing is off: with room in its ring Xen still tells what it lost */
 	if (!d->quiet)
@@ -690,13 +591,12 @@ static void run(struct drain *d)
 /* Xen as it was found.  Only the CPU mask is not: Xen does not tell what it was. */
 static void restore(struct drain *d)
 {
-	static const struct xf_cpulist all = {.all = true};
 	unsigned long mfn, size;
 
 	if (!d->touched)
 		return;
 	turn_off(d);
-	if (set_masks(d, d->found_events, &all))
+	if (set_masks(d, d->found_events, &every_cpu))
 		return;
 	if (d->found_on && xc_tbuf_enable(d->xch, d->pages, &mfn, &size)) {
 		fail_call(d, "turning tracing on again, as it was found");
@@ -705,152 +605,59 @@ static void restore(struct drain *d)
 	say(d, "events_left", "0x%08x", d->found_events);
 	say(d, "cpus_left", "all");
 	say(d, "tracing_left", d->found_on ? "on" : "off");
-	if (!d->cpus.all)
+	if (!d->o.cpus.all)
 		say(d, "warning",
 			"the CPU mask is open for all CPUs now: Xen does not tell what it was");
 }
 
 /* --off: what is left to do after a drain that was killed. */
-static void off(struct drain *d)
+static void turn_all_off(struct drain *d)
 {
 	if (open_xen(d))
 		return;
 	d->found_events = XF_EVENTS_ALL;
-	d->touched = true;
-	restore(d);
-}
-
-/* ---- Command line ---- */
-
-static void help(void)
-{
-	puts("usage: xenfault-drain [OPTION ...] >FILE\n"
-	     "Drains Xen's trace buffers to standard output, in xentrace's format.  Needs root in dom0.\n\n"
-	     "  -e EVENTS       a mask (0x0021f000), or names with commas; default: pt\n"
-	     "  -c CPUS         physical CPUs: 0-3,8 or 0x0f or all; default: all\n"
-	     "  -S PAGES        buffer of each CPU in pages of 4 KiB; default: 256.  Xen keeps the first\n"
-	     "                  size it is given until the next boot\n"
-	     "  -T SECONDS      stop after that time\n"
-	     "      --poll MS   look at the rings at least that often; default: 100\n"
-	     "      --status-fd N  write key=value lines about the capture to descriptor N; the capture\n"
-	     "                  ends when its reader, or a pipe on standard input, is closed\n"
-	     "      --off       turn tracing off, open both masks and leave: for after a kill -9\n"
-	     "      --help, --version\n\n"
-	     "At the end tracing and the event mask are left as found, the CPU mask open for all CPUs\n"
-	     "(Xen does not tell what it was).  Exit status: 0 done, 2 usage, 3 output, 6 Xen cannot be\n"
-	     "traced here.\n\nEVENTS:");
-#define X(name, mask, what) printf("  %-8s 0x%08x  %s\n", name, mask, what);
-	XF_EVENT_CLASSES(X)
-#undef X
-}
-
-static int fail_usage(struct drain *d, const char *text)
-{
-	return fail(d, XF_USAGE, "usage", "%s; see: xenfault-drain --help", text);
-}
-
-/* A number between least and most; false if the text is not one. */
-static bool number(const char *text, double least, double most, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && !*end && *value >= least && *value <= most;
-}
-
-enum { OPT_POLL = 256, OPT_STATUS, OPT_OFF, OPT_HELP, OPT_VERSION };
-
-static int set_option(struct drain *d, int key, const char *value)
-{
-	struct xf_error err = {0};
-	double n = 0;
-
-	switch (key) {
-	case 'e':
-		return xf_eventmask_parse(&d->events, value, &err) ? fail_usage(d, err.text) : 0;
-	case 'c':
-		return xf_cpulist_parse(&d->cpus, value, &err) ? fail_usage(d, err.text) : 0;
-	case 'S':
-		if (!number(value, 1, 65535, &n) || n != (unsigned long)n)
-			return fail_usage(d, "-S: a number of pages, 1 to 65535");
-		d->asked = (unsigned long)n;
-		return 0;
-	case 'T':
-		return number(value, 0.001, 1e9, &d->seconds)
-			       ? 0
-			       : fail_usage(d, "-T: seconds, more than 0");
-	case OPT_POLL:
-		if (!number(value, 1, 60000, &n))
-			return fail_usage(d, "--poll: milliseconds, 1 to 60000");
-		d->poll_ms = (unsigned long)n;
-		return 0;
-	case OPT_STATUS:
-		if (!number(value, 0, 65535, &n) || (int)n == STDOUT_FILENO ||
-			fcntl((int)n, F_GETFD) < 0)
-			return fail_usage(d, "--status-fd: an open descriptor other than 1");
-		d->status_fd = (int)n;
-		return 0;
-	case OPT_OFF:
-		d->off = true;
-		return 0;
-	}
-	return fail_usage(d, "unknown option, or a value is missing");
-}
-
-static int options(struct drain *d, int argc, char **argv)
-{
-	static const struct option longs[] = {{"poll", 1, NULL, OPT_POLL},
-		{"status-fd", 1, NULL, OPT_STATUS}, {"off", 0, NULL, OPT_OFF},
-		{"help", 0, NULL, OPT_HELP}, {"version", 0, NULL, OPT_VERSION}, {0}};
-	int key;
-
-	opterr = 0;
-	while ((key = getopt_long(argc, argv, "e:c:S:T:h", longs, NULL)) != -1) {
-		if (key == OPT_HELP || key == 'h') {
-			help();
-			exit(0);
-		}
-		if (key == OPT_VERSION) {
-			puts("xenfault-drain " XF_VERSION " (Xen " XF_XEN_TOOLS ")");
-			exit(0);
-		}
-		if (set_option(d, key, optarg))
-			return d->status;
-	}
-	if (optind < argc)
-		return fail_usage(d, "there are no arguments, the stream goes to standard output");
-	if (!d->off && isatty(STDOUT_FILENO))
-		return fail_usage(d, "the stream is binary: send it to a file or a pipe");
-	return 0;
+	d->touched = true; /* the rest is restore() */
 }
 
 static void prepare_process(struct drain *d)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM};
 	struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART: writes end */
 	struct stat in;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20); /* fails where it is no pipe */
-	d->watch_stdin = d->status_fd >= 0 && fstat(STDIN_FILENO, &in) == 0 &&
+	d->watch_stdin = d->o.status_fd >= 0 && fstat(STDIN_FILENO, &in) == 0 &&
 			 (S_ISFIFO(in.st_mode) || S_ISSOCK(in.st_mode));
 }
 
 int main(int argc, char **argv)
 {
-	struct drain d = {.cpus.all = true, .asked = 256, .poll_ms = 100, .status_fd = -1};
+	struct drain d = {0};
+	struct xf_error err = {0};
 
-	xf_eventmask_parse(&d.events, "pt", NULL);
-	if (options(&d, argc, argv))
-		return d.status;
+	if (xf_drain_options_parse(&d.o, argc, argv, &err))
+		return fail(&d, XF_USAGE, "usage", "%s", err.text);
+	if (d.o.action == XF_DRAIN_HELP)
+		xf_drain_options_help(stdout);
+	if (d.o.action == XF_DRAIN_VERSION)
+		puts("xenfault-drain " XF_VERSION " (Xen " XF_XEN_TOOLS ")");
+	if (d.o.action == XF_DRAIN_HELP || d.o.action == XF_DRAIN_VERSION)
+		return 0;
 	prepare_process(&d);
-	if (d.off)
-		off(&d);
+	if (d.o.action == XF_DRAIN_OFF)
+		turn_all_off(&d);
 	else if (start(&d) == 0)
 		run(&d);
 	restore(&d);
+	if (d.lost)
+		say(&d, "warning",
+			"%llu records were lost: larger buffers (-S, after a reboot), fewer events (-e), a "
+			"faster reader, or a shorter --poll",
+			(unsigned long long)d.lost);
 	say(&d, "lost", "%llu", (unsigned long long)d.lost);
 	say(&d, "windows", "%llu", (unsigned long long)d.windows);
 	say(&d, "bytes", "%llu", (unsigned long long)d.bytes);
