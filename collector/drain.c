@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 #include <xenctrl.h>
 #include <xenevtchn.h>
@@ -31,7 +32,8 @@
 #include "common/eventmask.h"
 #include "common/version.h"
 
-#define GRACE 2 /* seconds a reader may take for a write after the stop */
+#define GRACE	2   /* seconds a reader may take for a write after the stop */
+#define TELL_MS 200 /* between two lines about losses */
 
 _Static_assert(sizeof(struct xf_ring_head) == sizeof(struct t_buf) &&
 		       offsetof(struct xf_ring_head, prod) == offsetof(struct t_buf, prod),
@@ -55,7 +57,7 @@ struct drain {
 	bool reader_gone;
 	const char *end; /* why the capture ends; NULL = it goes on */
 	int status;	 /* exit status */
-	uint64_t windows, bytes, lost, lost_told;
+	uint64_t windows, bytes, lost, lost_told, lost_told_ms;
 };
 
 static const struct xf_cpulist every_cpu = {.all = true};
@@ -217,10 +219,6 @@ static void end_ring(struct drain *d, unsigned cpu, uint32_t prod, const char *w
 	say(d, "warning",
 		"CPU %u: %s (write index 0x%x, read index 0x%x, size 0x%x): its ring is left alone",
 		cpu, why, prod, ring->cons, ring->size);
-	for (unsigned i = 0; i < d->pcpus; i++)
-		if (readable(&d->rings[i]))
-			return;
-	fail(d, XF_LIVE, "rings", "no ring is left to read");
 }
 
 /* Maps t_info and the rings that it names; `info` is what Xen said of it. */
@@ -516,11 +514,14 @@ static bool drain_ring(struct drain *d, unsigned cpu)
 /* Every ring once, in the order of CPUs; true if one was more than half full. */
 static bool pass(struct drain *d)
 {
-	bool busy = false;
+	bool busy = false, any = false;
 
-	for (unsigned cpu = 0; cpu < d->pcpus && !d->status && !d->reader_gone; cpu++)
-		if (readable(&d->rings[cpu]) && drain_ring(d, cpu))
-			busy = true;
+	for (unsigned cpu = 0; cpu < d->pcpus && !d->status && !d->reader_gone; cpu++) {
+		busy |= readable(&d->rings[cpu]) && drain_ring(d, cpu);
+		any |= readable(&d->rings[cpu]);
+	}
+	if (!any && !d->end)
+		fail(d, XF_LIVE, "rings", "no ring is left to read");
 	return busy;
 }
 
@@ -558,15 +559,22 @@ static void wait_for_records(struct drain *d, unsigned long ms)
 		fail(d, XF_LIVE, "xen", "the trace interrupt fails: %s", strerror(errno));
 }
 
-/* Tells the sum of losses when it has grown, but never waits for a parent that does not read. */
+/* Tells the sum of losses now and then, but never waits for a parent that does not read. */
 static void tell_lost(struct drain *d)
 {
 	struct pollfd room = {.fd = d->o.status_fd, .events = POLLOUT};
+	struct timespec now;
+	uint64_t ms;
 
-	if (d->lost == d->lost_told || d->o.status_fd < 0 || poll(&room, 1, 0) != 1)
+	if (d->lost == d->lost_told || d->o.status_fd < 0)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	if (ms - d->lost_told_ms < TELL_MS || poll(&room, 1, 0) != 1)
 		return;
 	say(d, "lost", "%llu", (unsigned long long)d->lost);
 	d->lost_told = d->lost;
+	d->lost_told_ms = ms;
 }
 
 static void run(struct drain *d)

@@ -40,7 +40,7 @@
 #define MAX_CPUS    256
 #define PAGE	    4096u
 #define T_INFO_MFN  0x1000u
-#define T_INFO_SIZE (64 * PAGE)
+#define T_INFO_SIZE (32 * PAGE)
 #define RINGS_MFN   0x100000u
 #define FIRST_LIST  512u /* words before the lists of pages in t_info */
 #define LOST_BYTES  28u
@@ -59,7 +59,7 @@ static atomic_bool enabled, threads_end;
 static uint64_t produced, limit, clock_now = 1000;
 static int event_fd = -1;
 static pthread_t threads[2];
-static bool producing, flickering;
+static bool begun, producing, flickering;
 
 /* ---- Environment ---- */
 
@@ -377,6 +377,7 @@ static void begin(void)
 {
 	const char *kind = env("XFS_PRODUCER");
 
+	begun = true;
 	limit = (uint64_t)env_number("XFS_BYTES", 0);
 	producing = *kind;
 	for (unsigned cpu = 0; cpu < cpus; cpu++)
@@ -398,17 +399,16 @@ static void finish(void)
 	bool thread = !strcmp(env("XFS_PRODUCER"), "thread");
 
 	threads_end = true;
-	if (enabled && thread)
+	if (thread)
 		pthread_join(threads[0], NULL);
-	if (enabled && flickering)
+	if (flickering)
 		pthread_join(threads[1], NULL);
-	if (enabled)
-		for (unsigned cpu = 0; cpu < cpus; cpu++)
-			if (rings[cpu].records)
-				note("truth %u records %llu lost %llu\n", cpu,
-					(unsigned long long)rings[cpu].records,
-					(unsigned long long)rings[cpu].total_lost);
-	producing = false;
+	producing = begun = false;
+	for (unsigned cpu = 0; cpu < cpus; cpu++)
+		if (rings[cpu].records)
+			note("truth %u records %llu lost %llu\n", cpu,
+				(unsigned long long)rings[cpu].records,
+				(unsigned long long)rings[cpu].total_lost);
 }
 
 /* ---- What libxenctrl has ---- */
@@ -509,7 +509,7 @@ int xc_tbuf_disable(xc_interface *xch)
 	note("disable\n");
 	if (fails("disable"))
 		return -1;
-	if (producing || flickering)
+	if (begun)
 		finish();
 	enabled = false;
 	return 0;
