@@ -77,11 +77,12 @@ $(O)/tests/standin.so: tests/standin/xenctrl.c
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -Werror -Wshadow -O2 -g -shared -fPIC -pthread -o $@ $< -ldl
 
-# static: they run in any guest
+# static where the C library can be: they run in any guest
 $(O)/examples/%: examples/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) -std=c11 -Wall -Wextra -Werror -O2 -static -pthread -o $@ $<
+	$(Q)$(CC) -std=c11 -Wall -Wextra -Werror -O2 -pthread -static -o $@ $< 2>/dev/null || \
+		$(CC) -std=c11 -Wall -Wextra -Werror -O2 -pthread -o $@ $<
 
 $(O)/libxenfault.a: $(lib_obj)
 	$(call say,AR,$@)
@@ -145,6 +146,13 @@ run-check: all unit
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
 		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py),"python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py"
+
+.PHONY: check-drain
+check-drain: $(drain) $(if $(drain),$(O)/tests/standin.so)
+	$(Q)O=$(O) python3 tests/drain.py
+
+check-xen: $(drain) $(examples)
+	$(Q)O=$(O) python3 tests/xen/drain.py
 
 clean:
 	rm -rf $(O)

@@ -363,27 +363,19 @@ static int open_xen(struct drain *d)
 	return 0;
 }
 
-/* The CPUs without a ring as a list: 1,3-5. */
 static void tell_rings(struct drain *d)
 {
-	char list[900] = "";
+	struct xf_cpulist without = {.last = -1};
+	char list[512];
 	unsigned rings = 0;
-	size_t used = 0;
 
-	for (unsigned cpu = 0, next; cpu < d->pcpus; cpu = next) {
-		next = cpu + 1;
-		if (d->rings[cpu].head) {
+	for (unsigned cpu = 0; cpu < d->pcpus; cpu++) {
+		if (d->rings[cpu].head)
 			rings++;
-			continue;
-		}
-		while (next < d->pcpus && !d->rings[next].head)
-			next++;
-		if (used < sizeof(list) - 32)
-			used += (size_t)sprintf(list + used, next - cpu > 1 ? "%s%u-%u" : "%s%u",
-				used ? "," : "", cpu, next - 1);
-		else
-			strcpy(list + used, ",...");
+		else if (cpu < XF_CPULIST_MAX)
+			xf_cpulist_add(&without, cpu);
 	}
+	xf_cpulist_format(&without, list, sizeof(list));
 	say(d, "rings", "%u", rings);
 	say(d, "cpus_without_ring", "%s", list);
 	if (rings < d->online)
@@ -421,6 +413,10 @@ static int start(struct drain *d)
 			d->pages, d->o.pages);
 	tell_rings(d);
 	say(d, "tracing_found", "%s", d->found_on ? "on" : "off");
+	if (d->found_on)
+		say(d, "warning",
+			"tracing was on and nobody read it (xentrace -x, tevt_mask= at boot, or a reader that "
+			"was killed): it will be left on; xenfault-drain --off turns it off");
 	say(d, "events_found", "0x%08x", d->found_events);
 	say(d, "events", "0x%08x", d->o.events);
 	say(d, "discarded", "%llu", (unsigned long long)discard(d));

@@ -6,9 +6,10 @@
 #include "common/cpulist.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
-static void add(struct xf_cpulist *list, unsigned cpu)
+void xf_cpulist_add(struct xf_cpulist *list, unsigned cpu)
 {
 	list->bits[cpu / 8] |= (uint8_t)(1u << cpu % 8);
 	if ((int)cpu > list->last)
@@ -53,7 +54,7 @@ static bool mask(struct xf_cpulist *list, const char *text, const char *end)
 				continue;
 			if (cpu + bit >= XF_CPULIST_MAX)
 				return false;
-			add(list, cpu + bit);
+			xf_cpulist_add(list, cpu + bit);
 		}
 	}
 	return true;
@@ -75,7 +76,7 @@ static bool range(struct xf_cpulist *list, const char *text, const char *end)
 	if (text != end)
 		return false;
 	for (unsigned cpu = first; cpu <= last; cpu++)
-		add(list, cpu);
+		xf_cpulist_add(list, cpu);
 	return true;
 }
 
@@ -109,4 +110,24 @@ int xf_cpulist_parse(struct xf_cpulist *list, const char *text, struct xf_error 
 bool xf_cpulist_has(const struct xf_cpulist *list, unsigned cpu)
 {
 	return list->all || (cpu < XF_CPULIST_MAX && (list->bits[cpu / 8] >> cpu % 8 & 1));
+}
+
+void xf_cpulist_format(const struct xf_cpulist *list, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int cpu = 0, next; cpu <= list->last; cpu = next) {
+		next = cpu + 1;
+		if (!xf_cpulist_has(list, (unsigned)cpu))
+			continue;
+		while (next <= list->last && xf_cpulist_has(list, (unsigned)next))
+			next++;
+		if (size - used < 24) {
+			snprintf(text + used, size - used, ",...");
+			return;
+		}
+		used += (size_t)snprintf(text + used, size - used,
+			next - cpu > 1 ? "%s%d-%d" : "%s%d", used ? "," : "", cpu, next - 1);
+	}
 }

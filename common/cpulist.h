@@ -31,4 +31,10 @@ int xf_cpulist_parse(struct xf_cpulist *list, const char *text, struct xf_error 
 /* True if the list has that CPU. */
 bool xf_cpulist_has(const struct xf_cpulist *list, unsigned cpu);
 
+/* Adds one CPU, below XF_CPULIST_MAX, to a list (one set to zero with last = -1 is empty). */
+void xf_cpulist_add(struct xf_cpulist *list, unsigned cpu);
+
+/* The CPUs of bits as 1,3-5; an empty list is "", one too long for text ends with ",...". */
+void xf_cpulist_format(const struct xf_cpulist *list, char *text, size_t size);
+
 #endif
