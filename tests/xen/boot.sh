@@ -114,8 +114,8 @@ truncate -s 1G "$work/disk"
 # SMAP and SMEP: this QEMU's emulation of them crashes a PV dom0 at its first return to user mode
 rm -f "$out/status"
 timeout "${RIG_TIMEOUT:-300}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi \
-	-cpu max,-smap,-smep,-pku,-la57 -smp "${RIG_CPUS:-2}" -m 3072 -display none -monitor none \
-	-serial "file:$out/console.log" -no-reboot -net none \
+	-cpu "max,-smap,-smep,-pku,-la57${RIG_CPU_FLAGS:-}" -smp "${RIG_CPUS:-2}" -m 3072 -display none -monitor none \
+	-serial "file:$out/console.log" -no-reboot -net none ${RIG_QEMU:-} \
 	-drive "file=$work/disk,format=raw,if=none,id=results" -device ich9-ahci,id=ahci \
 	-device ide-hd,drive=results,bus=ahci.0 -kernel "$cache/xen" \
 	-append "console=com1 com1=115200,8n1 dom0_mem=1536M dom0_max_vcpus=${RIG_CPUS:-2} noreboot \
