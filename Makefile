@@ -30,10 +30,16 @@ LIBS = $(shell $(PKG_CONFIG) --libs sqlite3 libelf 2>/dev/null) -lm -lpthread
 XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags sqlite3 libelf ncursesw 2>/dev/null)
 TUI_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 ifndef WITHOUT_XENCTRL
-ifeq ($(call have,xencontrol),y)
+xen_needed = xencontrol >= 4.17 xenevtchn xenforeignmemory
+ifeq ($(call have,'$(xen_needed)'),y)
 XENCTRL = y
+XEN_LIBS = -lxenctrl -lxenevtchn -lxenforeignmemory
+XEN_CPPFLAGS = -DXF_XEN_TOOLS='"$(shell $(PKG_CONFIG) --modversion xencontrol)"'
+drain = $(O)/xenfault-drain
 endif
 endif
+
+examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 
 lib_dirs = common schemas collector analyzer
 lib_src = $(filter-out collector/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
@@ -43,7 +49,7 @@ cli_obj = $(cli_src:%.c=$(O)/%.o)
 sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 
 .PHONY: all deps demo check check-xen bench install clean
-all: packages $(O)/xenfault
+all: packages $(O)/xenfault $(drain) $(examples)
 
 .PHONY: packages
 packages:
@@ -57,6 +63,26 @@ endif
 $(O)/xenfault: $(cli_obj) $(O)/libxenfault.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(TUI_LIBS)
+
+$(O)/xenfault-drain: $(O)/collector/drain.o $(O)/libxenfault.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(XEN_LIBS)
+
+# Xen's headers are written in GNU C
+$(O)/collector/drain.o: XF_CFLAGS += -std=gnu11 $(XEN_CPPFLAGS)
+
+# stands in for Xen's libraries in the tests of xenfault-drain
+$(O)/tests/standin.so: tests/standin/xenctrl.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -Werror -Wshadow -O2 -g -shared -fPIC -pthread -o $@ $< -ldl
+
+# static where the C library can be: they run in any guest
+$(O)/examples/%: examples/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=c11 -Wall -Wextra -Werror -O2 -pthread -static -o $@ $< 2>/dev/null || \
+		$(CC) -std=c11 -Wall -Wextra -Werror -O2 -pthread -o $@ $<
 
 $(O)/libxenfault.a: $(lib_obj)
 	$(call say,AR,$@)
@@ -74,7 +100,7 @@ $(O)/%.o: %.c | packages
 $(O)/schema_sql.o: $(O)/schema_sql.c
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) -c -o $@ $<
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d)
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
 
 deps:
 	@sh tests/setup.sh $(if $(filter check,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux,)
@@ -120,6 +146,13 @@ run-check: all unit
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
 		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py),"python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py"
+
+.PHONY: check-drain
+check-drain: $(drain) $(if $(drain),$(O)/tests/standin.so)
+	$(Q)O=$(O) python3 tests/drain.py
+
+check-xen: $(drain) $(examples)
+	$(Q)O=$(O) python3 tests/xen/drain.py
 
 clean:
 	rm -rf $(O)

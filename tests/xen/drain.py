@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Proves xenfault-drain on a real Xen: boots one, runs drain.guest in dom0, checks what came back.
+
+In: programs below $O (default build).  Out: "ok NAME" or "FAIL NAME: why" lines; exit status 1 if
+one failed.  An argument names a directory to keep the results in; what is there already from an
+earlier run is checked again instead of booting.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from xenstream import check, equal, records, windows  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MASK = 0x00763000  # -e pt
+PTWR = 0x20110B  # an emulated PTE write of a 64-bit PV guest
+
+
+class Results:
+    def __init__(self, directory):
+        self.directory = directory
+
+    def text(self, name):
+        with open(os.path.join(self.directory, name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def stream(self, name):
+        with open(os.path.join(self.directory, name + ".bin"), "rb") as file:
+            return file.read()
+
+    def exit(self, name):
+        return int(self.text(name + ".exit"))
+
+    def status(self, name):
+        """Last value of each key."""
+        return dict(line.split("=", 1) for line in self.text(name + ".status").splitlines())
+
+    def events(self, name):
+        """Event id -> payloads, over the whole stream, which must be whole windows."""
+        found = {}
+        for _, data in windows(self.stream(name)):
+            for event, words in records(data):
+                found.setdefault(event, []).append(words)
+        return found
+
+
+def slots_of_fork(events):
+    """Write-protected entries, as a set of their addresses: the fork's own work."""
+    slots = set()
+    for words in events.get(PTWR, []):
+        pte, address = words[0] | words[1] << 32, words[2] | words[3] << 32
+        if pte & 3 == 1:  # present and not writable
+            slots.add(address)
+    return slots
+
+
+def stream_is_whole(r):
+    for name in ("first", "after", "mask", "on", "still-on", "last"):
+        equal(r.exit(name), 0, f"exit status of {name}")
+        stream, status = r.stream(name), r.status(name)
+        count = sum(1 for _ in windows(stream))
+        r.events(name)
+        equal(len(stream), int(status["bytes"]) + 12 * count, f"bytes of {name}")
+        equal(status["windows"], str(count), f"windows of {name}")
+        check(count, f"{name} is empty")
+
+
+def told(r):
+    status = r.status("first")
+    equal(status["end"], "signal", "end")
+    check(status["xen"].startswith("4.17."), status["xen"])
+    check(10**8 < int(status["cpu_hz"]) < 10**10, status["cpu_hz"])
+    for key, value in (("pcpus", "2"), ("rings", "2"), ("pages_asked", "256"), ("pages", "256"),
+                       ("cpus_without_ring", ""), ("events_found", "0x0ffff000"),
+                       ("events_left", "0x0ffff000"), ("tracing_found", "off"),
+                       ("tracing_left", "off"), ("lost", "0")):
+        equal(status[key], value, key)
+
+
+def fork_is_there(r):
+    """forkdirty makes 64 entries in each of 16 page-table pages writable, the fork protects them."""
+    for name in ("first", "xentrace"):
+        slots = slots_of_fork(r.events(name))
+        pages = {}
+        for slot in slots:
+            pages.setdefault(slot >> 12, set()).add(slot & 0xFFF)
+        full = [page for page, entries in pages.items()
+                if len(entries) == 64 and entries == {i * 64 for i in range(64)}]
+        equal(len(full), 16, f"page-table pages with 64 entries protected, {name}")
+
+
+def same_as_xentrace(r):
+    """Same mask, same work: the same classes and subclasses come through both programs."""
+    ours, theirs = r.events("first"), r.events("xentrace")
+    kinds = [{event >> 12 for event in events} - {0x1F} for events in (ours, theirs)]
+    equal(kinds[0], kinds[1], "classes recorded")
+    for event in (PTWR, 0x201104, 0x20100D):
+        n, m = len(ours.get(event, [])), len(theirs.get(event, []))
+        check(n > 50 and m > 50, f"event {event:#x}: {n} and {m}")
+    for event in ours:
+        check(event == 0x1F002 or (event & MASK & 0x0FFF0000 and event & MASK & 0xF000),
+              f"event {event:#x} is not in the mask")
+
+
+def second_consumer_refused(r):
+    for name in ("second", "busy"):
+        equal(r.exit(name), 6, f"exit status of {name}")
+        check(r.status(name)["error"].startswith("busy "), r.status(name))
+        equal(r.stream(name), b"", f"stream of {name}")
+    check(r.exit("kept-out") != 0, "xentrace ran beside us")
+    equal(r.exit("xentrace"), 0, "exit status of xentrace after us")
+    equal(r.exit("afterwards"), 0, "exit status of xentrace at the end")
+    check(len(r.events("afterwards")) > 5, "xentrace recorded nothing after us")
+
+
+def mask_and_state_as_found(r):
+    for name in ("after", "mask", "on", "still-on"):
+        status = r.status(name)
+        equal(status["events_found"], "0x00763000", f"mask that {name} found")
+        equal(status["events_left"], "0x00763000", f"mask that {name} left")
+    for name, found in (("after", "off"), ("mask", "off"), ("on", "on"), ("still-on", "on"),
+                        ("last", "off")):
+        equal(r.status(name)["tracing_found"], found, f"tracing as {name} found it")
+        equal(r.status(name)["tracing_left"], found, f"tracing as {name} left it")
+
+
+def first_size_stays(r):
+    status = r.status("after")
+    equal((status["pages_asked"], status["pages"]), ("64", "256"), "pages asked and got")
+    check("first got in this boot" in r.text("after.status"), "no warning about the size")
+
+
+def cpu_mask(r):
+    equal({cpu for cpu, _ in windows(r.stream("mask"))}, {1}, "CPUs recorded with -c 1")
+    equal({cpu for cpu, _ in windows(r.stream("on"))}, {0, 1}, "CPUs recorded after that")
+
+
+def killed(r):
+    equal(r.exit("off"), 0, "exit status of --off")
+    equal(r.status("off")["tracing_left"], "off", "--off")
+    equal(r.status("last")["events_found"], "0x0ffff000", "mask after --off")
+    equal(r.stream("off"), b"", "stream of --off")
+
+
+def losses(r):
+    """Buffers of one page, made at boot: what the drain counts is what the stream says."""
+    status, events = r.status("lossy"), r.events("lossy")
+    equal(r.exit("lossy"), 0, "exit status")
+    equal((status["pages_asked"], status["pages"]), ("256", "1"), "pages asked and got")
+    lost = sum(words[0] for words in events.get(0x1F001, []))
+    check(lost > 0, "nothing was lost")
+    equal(status["lost"], str(lost), "records lost")
+    check("records were lost" in r.text("lossy.status"), "no warning about losses")
+
+
+CASES = (stream_is_whole, told, fork_is_there, same_as_xentrace, second_consumer_refused,
+         mask_and_state_as_found, first_size_stays, cpu_mask, killed)
+
+
+BOOTS = {"drain.guest": CASES, "drain-lossy.guest": (losses,)}
+
+
+def boot(script, directory):
+    """Boots Xen, runs the script in dom0; True if results came back."""
+    code = subprocess.run([os.path.join(HERE, "boot.sh"), os.path.join(HERE, script), directory],
+                          check=False).returncode
+    if code:
+        print(f"FAIL xen-drain.boot of {script}: {code}")
+        console = os.path.join(directory, "console.log")
+        if os.path.exists(console):
+            with open(console, encoding="utf-8", errors="replace") as file:
+                sys.stderr.write("".join(file.readlines()[-40:]))
+    return code == 0
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        base = sys.argv[1] if len(sys.argv) > 1 else scratch
+        for script, functions in BOOTS.items():
+            directory = os.path.join(base, script)
+            os.environ["XEN_OPTIONS"] = "tbuf_size=1" if "lossy" in script else ""
+            if not os.path.exists(os.path.join(directory, "status")) and \
+                    not boot(script, directory):
+                failed += 1
+                continue
+            results = Results(directory)
+            for function in functions:
+                name = "xen-drain." + function.__name__
+                try:
+                    function(results)
+                    print(f"ok {name}", flush=True)
+                except Exception as error:  # pylint: disable=broad-except
+                    failed += 1
+                    print(f"FAIL {name}: {error!r}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
