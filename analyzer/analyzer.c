@@ -391,6 +391,15 @@ static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
 	return code;
 }
 
+int xf_analyzer_flush(struct xf_analyzer *a, struct xf_error *err)
+{
+	int code;
+
+	a->err = err;
+	code = xf_cow_finish(a);
+	return code ? code : xf_rows_findings(a);
+}
+
 int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
 {
 	uint64_t id, value;
@@ -400,11 +409,7 @@ int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
 	a->err = err;
 	while (!code && xf_map_next(&a->domains, &cursor, &id, &value))
 		code = finish_domain(a, (struct xf_domain *)(uintptr_t)value);
-	if (!code)
-		code = xf_cow_finish(a);
-	if (!code)
-		code = xf_rows_findings(a);
-	return code;
+	return code ? code : xf_analyzer_flush(a, err);
 }
 
 static void free_domain(struct xf_domain *d)
@@ -449,6 +454,7 @@ void xf_analyzer_free(struct xf_analyzer *a)
 	xf_map_free(&a->domains);
 	xf_map_free(&a->losses);
 	xf_map_free(&a->cow);
+	xf_map_free(&a->cow_new);
 	free(a);
 }
 

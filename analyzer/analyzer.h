@@ -22,6 +22,9 @@ int xf_analyzer_new(struct xf_analyzer **analyzer, sqlite3 *db, struct xf_error 
 int xf_analyzer_event(struct xf_analyzer *analyzer, int64_t event_id, const struct xf_event *event,
 	struct xf_error *err);
 
+/* Brings rows up to date that later events have changed, while the capture goes on. */
+int xf_analyzer_flush(struct xf_analyzer *analyzer, struct xf_error *err);
+
 /* The capture ends here: closes what is open and writes the last rows. */
 int xf_analyzer_finish(struct xf_analyzer *analyzer, struct xf_error *err);
 

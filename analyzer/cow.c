@@ -122,7 +122,7 @@ int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsign
 			continue;
 		c->slots[slot / 64] &= ~(1ull << slot % 64);
 		n = xf_map_put(&a->cow, (uint64_t)c->fork_id);
-		if (!n)
+		if (!n || !xf_map_put(&a->cow_new, (uint64_t)c->fork_id))
 			return xf_fail_nomem(a->err);
 		++*n;
 		break;
@@ -150,12 +150,14 @@ int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *
 
 int xf_cow_finish(struct xf_analyzer *a)
 {
-	uint64_t fork_id, n;
+	uint64_t fork_id, unused;
 	size_t cursor = 0;
 	int code = 0;
 
-	while (!code && xf_map_next(&a->cow, &cursor, &fork_id, &n))
-		code = xf_rows_set_cow(a, (int64_t)fork_id, n);
+	/* forks that are still open take the count along when they are written */
+	while (!code && xf_map_next(&a->cow_new, &cursor, &fork_id, &unused))
+		code = xf_rows_set_cow(a, (int64_t)fork_id, *xf_map_get(&a->cow, fork_id));
+	xf_map_free(&a->cow_new);
 	return code;
 }
 

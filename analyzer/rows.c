@@ -19,7 +19,7 @@ static const char *const sql[XF_STATEMENTS] = {
 	[XF_INSERT_SPURIOUS] =
 		"INSERT INTO spurious_fault (event_id, cause, other_vcpu, other_event, gap,"
 		" confidence) VALUES (?, ?, ?, ?, ?, ?)",
-	[XF_INSERT_FINDING] = "INSERT INTO finding (code, count, text) VALUES (?, ?, ?)",
+	[XF_INSERT_FINDING] = "INSERT OR REPLACE INTO finding (code, count, text) VALUES (?, ?, ?)",
 	[XF_FORGET_FORK] = "UPDATE sequence SET fork_id = NULL WHERE fork_id = ?",
 	[XF_MOVE_FORK] = "UPDATE sequence SET fork_id = ?2 WHERE fork_id = ?1",
 	[XF_SET_BASE] = "UPDATE sequence SET va_base = ?2 WHERE sequence_id = ?1",
@@ -123,6 +123,7 @@ int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork)
 {
 	sqlite3_stmt *stmt = a->statements[XF_INSERT_FORK];
 	const struct xf_vcpu *v = fork->first_vcpu;
+	const uint64_t *cow = xf_map_get(&a->cow, (uint64_t)fork->id);
 	bool whole = !fork->cut && fork->ended_by != XF_END_LOSS && fork->ended_by != XF_END_END;
 	int at = 1;
 
@@ -137,7 +138,7 @@ int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork)
 	at = add(stmt, at, fork->costs.ptes);
 	at = add(stmt, at, fork->costs.faults);
 	at = add_costs(stmt, at, &fork->costs);
-	at = add(stmt, at, fork->cow_faults);
+	at = add(stmt, at, cow ? *cow : 0);
 	at = add(stmt, at, whole);
 	at = add_if(stmt, at, fork->nlanes && fork->lanes[0].rip, fork->lanes[0].rip);
 	at = add_text(stmt, at, end_names[fork->ended_by]);

@@ -69,7 +69,6 @@ struct xf_fork {
 	uint64_t tsc_start, tsc_end, tsc_pin; /* cycles; 0 = no pin */
 	int64_t first_event, last_event;
 	struct xf_costs costs;
-	uint64_t cow_faults;
 	unsigned open; /* sequences of it that are open */
 	bool has_emulated, has_unhooked, has_shadow;
 	bool suspended;	       /* a task switch came before its end */
@@ -170,8 +169,9 @@ struct xf_analyzer {
 	sqlite3 *db;
 	sqlite3_stmt *statements[XF_STATEMENTS];
 	struct xf_map domains;
-	struct xf_map losses; /* pCPU -> TSC at which its last loss ended */
-	struct xf_map cow;    /* fork id -> COW breaks since the last xf_cow_finish() */
+	struct xf_map losses;  /* pCPU -> TSC at which its last loss ended */
+	struct xf_map cow;     /* fork id -> COW breaks */
+	struct xf_map cow_new; /* fork id -> 1: the row does not know the latest of them */
 	int64_t next_fork, next_sequence;
 	int64_t event_id; /* the current event */
 	uint64_t findings[XF_FINDING_COUNT];

@@ -215,6 +215,7 @@ int xf_cmd_version(struct xf_options *options, struct xf_error *err)
 
 static xf_command_fn *const functions[XF_CMD_COUNT] = {
 	[XF_CMD_IMPORT] = xf_cmd_import,
+	[XF_CMD_RECORD] = xf_cmd_record,
 	[XF_CMD_ANALYZE] = xf_cmd_analyze,
 	[XF_CMD_INFO] = xf_cmd_info,
 	[XF_CMD_FORKS] = xf_cmd_forks,

@@ -36,8 +36,8 @@ static bool store(struct xf_spool *s, size_t n)
 			s->base = s->written;
 	}
 	for (size_t done = 0; done < n;) {
-		ssize_t part = pwrite(s->file, s->buffer + done, n - done,
-			(off_t)(s->written - s->base + done));
+		ssize_t part = pwrite(
+			s->file, s->buffer + done, n - done, (off_t)(s->written - s->base + done));
 
 		if (part < 0 && errno == EINTR)
 			continue;
@@ -49,7 +49,6 @@ static bool store(struct xf_spool *s, size_t n)
 	}
 	if (!s->sys)
 		s->written += n;
-	pthread_cond_signal(&s->changed);
 	pthread_mutex_unlock(&s->lock);
 	return !s->sys;
 }
@@ -59,7 +58,8 @@ static void *work(void *data)
 	struct xf_spool *s = data;
 
 	for (;;) {
-		struct pollfd fds[2] = {{.fd = s->in, .events = POLLIN}, {.fd = s->wake[0], .events = POLLIN}};
+		struct pollfd fds[2] = {
+			{.fd = s->in, .events = POLLIN}, {.fd = s->wake[0], .events = POLLIN}};
 		ssize_t n;
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
@@ -155,7 +155,7 @@ void xf_spool_state(struct xf_spool *s, struct xf_spool_state *state)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void xf_spool_wait(struct xf_spool *s, uint64_t written, int milliseconds)
+void xf_spool_wait(struct xf_spool *s, int milliseconds)
 {
 	struct timespec until;
 
@@ -164,7 +164,7 @@ void xf_spool_wait(struct xf_spool *s, uint64_t written, int milliseconds)
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
 	pthread_mutex_lock(&s->lock);
-	if (s->written == written && !s->ended)
+	if (!s->ended)
 		pthread_cond_timedwait(&s->changed, &s->lock, &until);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -15,7 +15,8 @@ struct xf_spool;
  * wants the stream kept, else -1 for a temporary one beside path that never grows without need.
  * The spool closes raw.
  */
-int xf_spool_start(struct xf_spool **spool, int fd, int raw, const char *path, struct xf_error *err);
+int xf_spool_start(
+	struct xf_spool **spool, int fd, int raw, const char *path, struct xf_error *err);
 
 /* A source over the bytes that came so far; XF_AGAIN at their end until the producer ended. */
 int xf_spool_source(struct xf_spool *spool, struct xf_source **source, struct xf_error *err);
@@ -29,8 +30,8 @@ struct xf_spool_state {
 
 void xf_spool_state(struct xf_spool *spool, struct xf_spool_state *state);
 
-/* Waits until something was written after the given count, or milliseconds have passed. */
-void xf_spool_wait(struct xf_spool *spool, uint64_t written, int milliseconds);
+/* Waits until the producer has ended, or milliseconds have passed. */
+void xf_spool_wait(struct xf_spool *spool, int milliseconds);
 
 /* Ends the thread and frees.  NULL is fine. */
 void xf_spool_stop(struct xf_spool *spool);

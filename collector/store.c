@@ -31,9 +31,9 @@ struct xf_store {
 };
 
 /* Nobody sees the file before it is whole, so that it needs no journal; a live one needs WAL. */
-#define WHOLE_PRAGMAS                                                                              \
+#define WHOLE_PRAGMAS \
 	"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
-#define LIVE_PRAGMAS                                                                               \
+#define LIVE_PRAGMAS \
 	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
 
 /* Leaves a transaction open. */
@@ -425,8 +425,8 @@ void xf_store_set_hz(struct xf_store *s, uint64_t cpu_hz)
 	s->cpu_hz = cpu_hz;
 }
 
-static int update_capture(
-	struct xf_store *s, const struct xf_reader_stats *stats, bool complete, struct xf_error *err)
+static int update_capture(struct xf_store *s, const struct xf_reader_stats *stats, bool complete,
+	struct xf_error *err)
 {
 	sqlite3_stmt *stmt;
 	int code = xf_db_prepare(s->db, &stmt,
@@ -479,8 +479,19 @@ int64_t xf_store_wal_size(struct xf_store *s)
 	return size;
 }
 
+bool xf_store_wal_busy(struct xf_store *s)
+{
+	int code;
+
+	sqlite3_busy_timeout(s->db, 0);
+	code = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(s->db, BUSY_MS);
+	return code == SQLITE_BUSY;
+}
+
 int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
-	int (*before)(void *data, struct xf_error *err), void *data, bool *ended, struct xf_error *err)
+	int (*before)(void *data, struct xf_error *err), void *data, bool *ended,
+	struct xf_error *err)
 {
 	int code;
 

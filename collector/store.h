@@ -63,12 +63,15 @@ int xf_store_live_step(struct xf_store *store, struct xf_vtab *vtab, int64_t bud
 #define XF_WAL_LIMIT (64 << 20)
 int64_t xf_store_wal_size(struct xf_store *store);
 
+/* Tries to start the WAL anew: true = a reader prevents it.  Never waits. */
+bool xf_store_wal_busy(struct xf_store *store);
+
 /* The frequency, where it became known only now. */
 void xf_store_set_hz(struct xf_store *store, uint64_t cpu_hz);
 
 /* The last counts; complete: the stream came to its own end.  Frees the store, also on failure. */
-int xf_store_live_finish(struct xf_store *store, struct xf_vtab *vtab, bool complete,
-	struct xf_error *err);
+int xf_store_live_finish(
+	struct xf_store *store, struct xf_vtab *vtab, bool complete, struct xf_error *err);
 
 /* Makes the database durable and gives it its name.  Frees the store, also on failure. */
 int xf_store_commit(struct xf_store *store, struct xf_error *err);

@@ -14,9 +14,10 @@ const struct xf_command_info xf_commands[XF_CMD_COUNT] = {
 #undef X
 };
 
-#define C(id) (1u << XF_CMD_##id)
-#define ROWS  (C(FORKS) | C(PAGES) | C(EVENTS) | C(SQL))
-#define ALL   ((1u << XF_CMD_COUNT) - 1)
+#define C(id)	(1u << XF_CMD_##id)
+#define ROWS	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SQL))
+#define SYMBOLS (C(IMPORT) | C(RECORD) | C(ANALYZE) | C(EVENTS) | C(SQL))
+#define ALL	((1u << XF_CMD_COUNT) - 1)
 
 typedef int setter(struct xf_options *options, const char *value, struct xf_error *err);
 
@@ -206,6 +207,51 @@ static int set_kaslr_offset(struct xf_options *o, const char *value, struct xf_e
 	return 0;
 }
 
+static int set_raw(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->raw = value;
+	return 0;
+}
+
+static int set_via(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->via = value;
+	return 0;
+}
+
+static int set_events(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->events = value;
+	return 0;
+}
+
+static int set_cpus(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->cpus = value;
+	return 0;
+}
+
+static int set_pages(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	o->pages = number(value, 65535);
+	return o->pages < 1 ? xf_fail(err, XF_USAGE, "-S %s: pages for each CPU, 1 to 65535", value)
+			    : 0;
+}
+
+static int set_seconds(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	char *end;
+
+	o->seconds = strtod(value, &end);
+	if (end == value || *end || !isfinite(o->seconds) || o->seconds <= 0)
+		return xf_fail(err, XF_USAGE, "-T %s: not a number of seconds", value);
+	return 0;
+}
+
 static const struct option_info {
 	unsigned commands;
 	const char *name;
@@ -214,13 +260,22 @@ static const struct option_info {
 	setter *set;
 	const char *help;
 } table[] = {
-	{C(IMPORT), "output", 'o', "DB", set_output,
-		"the database; default: FILE with .db appended"},
-	{C(IMPORT), "force", 'f', NULL, set_force, "replace DB if it is there"},
-	{C(IMPORT), "no-analyze", 0, NULL, set_no_analyze,
+	{C(IMPORT) | C(RECORD), "output", 'o', "DB", set_output,
+		"the database; default: FILE.db; record: a name with the date"},
+	{C(IMPORT) | C(RECORD), "force", 'f', NULL, set_force, "replace DB if it is there"},
+	{C(IMPORT) | C(RECORD), "no-analyze", 0, NULL, set_no_analyze,
 		"only the events; xenfault analyze does the rest"},
-	{C(IMPORT) | C(INFO), "fail-on-loss", 0, NULL, set_fail_on_loss,
+	{C(IMPORT) | C(RECORD) | C(INFO), "fail-on-loss", 0, NULL, set_fail_on_loss,
 		"exit status 7 if records were lost"},
+	{C(RECORD), "raw", 0, "FILE", set_raw, "keep the stream too, as xentrace would write it"},
+	{C(RECORD), "via", 0, "COMMAND", set_via,
+		"take the stream of COMMAND, such as 'ssh HOST xentrace /dev/stdout'"},
+	{C(RECORD), "events", 'e', "EVENTS", set_events,
+		"pt (default), all, class names or xentrace's numbers, with commas"},
+	{C(RECORD), "cpus", 'c', "CPUS", set_cpus, "physical CPUs: 0-3,8 or 0x0f or all (default)"},
+	{C(RECORD), "pages", 'S', "PAGES", set_pages,
+		"trace buffer of each CPU; the first size of a boot stays"},
+	{C(RECORD), "seconds", 'T', "SECONDS", set_seconds, "end after so many seconds"},
 	{ROWS, "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
 	{ROWS & ~C(SQL), "domain", 0, "DOM", set_domain, "only domain dN, or its vCPU dNvM"},
 	{ROWS & ~C(SQL), "from", 0, "TIME", set_from,
@@ -228,13 +283,13 @@ static const struct option_info {
 	{ROWS & ~C(SQL), "to", 0, "TIME", set_to, "likewise; both ends are included"},
 	{ROWS, "limit", 0, "N", set_limit, "at most N rows"},
 	{C(PAGES) | C(EVENTS), "fork", 0, "N", set_fork, "only what belongs to fork N"},
-	{C(IMPORT) | C(ANALYZE) | C(EVENTS) | C(SQL), "symbols", 0, "FILE", set_symbols,
+	{SYMBOLS, "symbols", 0, "FILE", set_symbols,
 		"ELF, System.map or kallsyms of the guest kernel; may be repeated"},
-	{C(IMPORT) | C(ANALYZE) | C(EVENTS) | C(SQL), "symbols-domain", 0, "dN", set_symbols_domain,
+	{SYMBOLS, "symbols-domain", 0, "dN", set_symbols_domain,
 		"the --symbols before it is only for domain dN"},
-	{C(IMPORT) | C(ANALYZE) | C(EVENTS) | C(SQL), "kaslr-offset", 0, "N", set_kaslr_offset,
+	{SYMBOLS, "kaslr-offset", 0, "N", set_kaslr_offset,
 		"added to the addresses of the --symbols before it"},
-	{C(IMPORT) | C(ANALYZE) | C(INFO) | ROWS, "cpu-hz", 0, "HZ", set_cpu_hz,
+	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS, "cpu-hz", 0, "HZ", set_cpu_hz,
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
 	{ALL, "help", 'h', NULL, set_help, "this text"},
 };

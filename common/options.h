@@ -14,15 +14,16 @@
 #include "common/output.h"
 
 /* X(enum, name, arguments, summary) */
-#define XF_COMMANDS(X)                                                               \
-	X(IMPORT, "import", "FILE|-", "turn a trace file or stream into a database") \
-	X(ANALYZE, "analyze", "DB", "rebuild the derived tables from the events")    \
-	X(INFO, "info", "DB|FILE", "what the capture holds, its losses and doubts")  \
-	X(FORKS, "forks", "DB", "one row per fork")                                  \
-	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")   \
-	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")         \
-	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file") \
-	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command") \
+#define XF_COMMANDS(X)                                                                           \
+	X(IMPORT, "import", "FILE|-", "turn a trace file or stream into a database")             \
+	X(RECORD, "record", "[-- COMMAND ...]", "capture on a running Xen host into a database") \
+	X(ANALYZE, "analyze", "DB", "rebuild the derived tables from the events")                \
+	X(INFO, "info", "DB|FILE", "what the capture holds, its losses and doubts")              \
+	X(FORKS, "forks", "DB", "one row per fork")                                              \
+	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")               \
+	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                     \
+	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")             \
+	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")             \
 	X(VERSION, "version", "", "version and features")
 
 enum xf_command {
@@ -61,9 +62,12 @@ struct xf_options {
 	enum xf_format format;
 	int domid, vcpu; /* -1 = all */
 	struct xf_when from, to;
-	int64_t limit;	 /* -1 = none */
-	int64_t fork;	 /* -1 = none */
-	uint64_t cpu_hz; /* 0 = not given */
+	int64_t limit;			       /* -1 = none */
+	int64_t fork;			       /* -1 = none */
+	uint64_t cpu_hz;		       /* 0 = not given */
+	const char *raw, *via, *events, *cpus; /* of record, NULL = not given */
+	int64_t pages;			       /* trace buffer of each CPU, 0 = not given */
+	double seconds;			       /* 0 = not given */
 	struct xf_symbol_file symbols[XF_MAX_SYMBOL_FILES];
 	int nsymbols;
 	int nargs; /* positional arguments */

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * xenfault record: live capture into a database that can be looked at while it grows.
+ * In: the stream of xenfault-drain, or of any command given with --via.  Out: DB.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyzer/analyzer.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/symbolize.h"
+#include "collector/spool.h"
+#include "collector/store.h"
+#include "common/cpulist.h"
+#include "common/db.h"
+#include "common/eventmask.h"
+
+#define STEP_EVENTS 50000 /* in one transaction at the most */
+#define STEP_MS	    200	  /* between two transactions while nothing waits */
+#define SETTLE_MS   350	  /* without a byte for so long: what was read is final (several polls) */
+#define STOP_MS	    3000  /* a producer that was asked to end may take so long */
+
+struct record {
+	struct xf_options *options;
+	const char *path; /* of the database */
+	const char *source;
+	struct xf_child producer, command;
+	bool drain;   /* the producer is ours and tells what it found */
+	bool started; /* the command */
+	struct xf_spool *spool;
+	struct xf_reader *reader;
+	struct xf_store *store;
+	struct xf_analyzer *analyzer;
+	struct xf_vtab vtab;
+	uint64_t cpu_hz;
+	double began, fed, stopped; /* seconds; stopped: 0 = not yet */
+	double shown;
+	uint64_t written, shown_records; /* bytes, records at the last look */
+	bool running, killed, stalled;
+	char failure[1024]; /* what the drain said, class cut off */
+	bool failed, usage;
+	char news[4096]; /* line of the status channel that is not whole yet */
+	size_t nnews;
+};
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* xenfault-drain stands beside xenfault in the build, or in libexec once installed. */
+static char *drain_path(void)
+{
+	char self[PATH_MAX], *slash, *path = NULL;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		*slash = '\0';
+		for (int i = 0; i < 2; i++) {
+			if (asprintf(&path, "%s%s/xenfault-drain", self,
+				    i ? "/../libexec/xenfault" : "") < 0)
+				return NULL;
+			if (!access(path, X_OK))
+				return path;
+			free(path);
+		}
+	}
+	return NULL;
+}
+
+static int start_drain(struct record *r, struct xf_error *err)
+{
+	const struct xf_options *o = r->options;
+	char pages[24], *path = drain_path();
+	char *argv[12] = {path, (char *)"--status-fd", (char *)"3"};
+	int n = 3, code;
+
+	if (!path)
+		return xf_fail(err, XF_MISSING,
+			"this build has no xenfault-drain (libxenctrl was not there: package libxen-dev); "
+			"--via takes the stream of another program, such as --via 'xentrace /dev/stdout | cat'");
+	if (o->events) {
+		argv[n++] = (char *)"-e";
+		argv[n++] = (char *)(uintptr_t)o->events;
+	}
+	if (o->cpus) {
+		argv[n++] = (char *)"-c";
+		argv[n++] = (char *)(uintptr_t)o->cpus;
+	}
+	if (o->pages) {
+		snprintf(pages, sizeof(pages), "%lld", (long long)o->pages);
+		argv[n++] = (char *)"-S";
+		argv[n++] = pages;
+	}
+	r->drain = true;
+	r->source = "live";
+	code = xf_child_producer(&r->producer, argv, true, err);
+	free(path);
+	return code;
+}
+
+static int start_via(struct record *r, struct xf_error *err)
+{
+	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)(uintptr_t)r->options->via, NULL};
+
+	if (r->options->events || r->options->cpus || r->options->pages)
+		return xf_fail(err, XF_USAGE,
+			"-e, -c and -S are for the capture on this host; with --via the command chooses");
+	r->source = r->options->via;
+	return xf_child_producer(&r->producer, argv, false, err);
+}
+
+/* The file that keeps the stream, -1 = none wanted. */
+static int open_raw(const struct xf_options *o, int *raw, struct xf_error *err)
+{
+	*raw = -1;
+	if (!o->raw)
+		return 0;
+	*raw = open(o->raw, O_RDWR | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL), 0666);
+	if (*raw < 0 && errno == EEXIST)
+		return xf_fail(err, XF_IO, "%s exists already; --force replaces it", o->raw);
+	if (*raw < 0)
+		return xf_fail_errno(err, XF_IO, "cannot write %s", o->raw);
+	return 0;
+}
+
+/* One line of the drain: key=value. */
+static void hear(struct record *r, char *line)
+{
+	char *value = strchr(line, '=');
+
+	if (!value)
+		return;
+	*value++ = '\0';
+	if (!strcmp(line, "cpu_hz") && !r->cpu_hz) {
+		r->cpu_hz = strtoull(value, NULL, 10);
+	} else if (!strcmp(line, "state")) {
+		r->running |= !strcmp(value, "running");
+	} else if (!strcmp(line, "warning")) {
+		xf_warn("%s", value);
+	} else if (!strcmp(line, "error")) {
+		char *text = strchr(value, ' ');
+
+		r->failed = true;
+		r->usage = !strncmp(value, "usage ", 6);
+		snprintf(r->failure, sizeof(r->failure), "%s", text ? text + 1 : value);
+	}
+}
+
+static void listen_drain(struct record *r)
+{
+	ssize_t n;
+
+	while (r->producer.news >= 0 && r->nnews < sizeof(r->news) - 1 &&
+		(n = read(r->producer.news, r->news + r->nnews, sizeof(r->news) - 1 - r->nnews)) >
+			0) {
+		char *end;
+
+		r->nnews += (size_t)n;
+		r->news[r->nnews] = '\0';
+		while ((end = strchr(r->news, '\n'))) {
+			*end++ = '\0';
+			hear(r, r->news);
+			r->nnews -= (size_t)(end - r->news);
+			memmove(r->news, end, r->nnews + 1);
+		}
+		if (r->nnews == sizeof(r->news) - 1)
+			r->nnews = 0; /* no such line is ours */
+	}
+}
+
+static int tap(void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err)
+{
+	return xf_analyzer_event(data, event_id, event, err);
+}
+
+static int flush_analyzer(void *data, struct xf_error *err)
+{
+	struct record *r = data;
+
+	return r->analyzer ? xf_analyzer_flush(r->analyzer, err) : 0;
+}
+
+/* With the first bytes there is something to store: not before, so that a failure leaves nothing. */
+static int open_store(struct record *r, struct xf_error *err)
+{
+	struct xf_source *source;
+	int code = xf_spool_source(r->spool, &source, err);
+
+	if (!code)
+		code = xf_reader_open(&r->reader, source, err);
+	if (!code)
+		code = xf_store_live(
+			&r->store, r->path, r->options->force, r->source, r->cpu_hz, err);
+	if (!code && !r->options->no_analyze) {
+		code = xf_analyzer_new(&r->analyzer, xf_store_db(r->store), err);
+		r->vtab.tap = tap;
+		r->vtab.tap_data = r->analyzer;
+	}
+	r->vtab.reader = r->reader;
+	return code;
+}
+
+static int64_t count(struct record *r, const char *sql)
+{
+	int64_t n = 0;
+
+	xf_db_int(xf_store_db(r->store), sql, &n, NULL);
+	return n;
+}
+
+static void show(struct record *r)
+{
+	struct xf_reader_stats stats;
+	double t = now();
+
+	if (!r->store || t - r->shown < 0.5 || !isatty(STDERR_FILENO))
+		return;
+	xf_reader_stats(r->reader, &stats);
+	fprintf(stderr,
+		"\r\033[K%.0f s  %.0f records/s  %llu events  %lld forks  %llu lost  %.1f MB%s",
+		t - r->began, (double)(stats.records - r->shown_records) / (t - r->shown),
+		(unsigned long long)stats.events, (long long)count(r, "SELECT count(*) FROM fork"),
+		(unsigned long long)stats.lost_records,
+		(double)count(r,
+			"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") /
+			1e6,
+		r->stalled ? "  WAITING: a reader holds the database" : "");
+	r->shown = t;
+	r->shown_records = stats.records;
+}
+
+/*
+ * A reader that never lets go keeps the WAL from being reused; then the stream waits in the spool
+ * instead of making the WAL grow.
+ */
+static bool wal_full(struct record *r)
+{
+	bool full;
+
+	if (!r->stalled && xf_store_wal_size(r->store) < XF_WAL_LIMIT)
+		return false;
+	full = xf_store_wal_busy(r->store);
+	if (full && !r->stalled)
+		xf_warn("a reader has held the database since it was %d MB of changes ago: new events wait "
+			"outside until it lets go",
+			XF_WAL_LIMIT >> 20);
+	r->stalled = full;
+	return full;
+}
+
+/* Takes in what has come; *ended: the stream is through, *more: there is more already. */
+static int take(struct record *r, bool *ended, bool *more, struct xf_error *err)
+{
+	struct xf_spool_state state;
+	double t = now();
+	int code;
+
+	*more = false;
+	xf_spool_state(r->spool, &state);
+	if (state.written != r->written) {
+		r->written = state.written;
+		r->fed = t;
+	}
+	if (!r->store && !state.written) {
+		*ended = state.ended;
+		return 0;
+	}
+	if (!r->store && (code = open_store(r, err)))
+		return code;
+	if (wal_full(r) && !r->stopped)
+		return 0;
+	if (!state.waiting && t - r->fed > SETTLE_MS / 1000.0)
+		xf_reader_settle(r->reader);
+	xf_store_set_hz(r->store, r->cpu_hz);
+	code = xf_store_live_step(r->store, &r->vtab, STEP_EVENTS, flush_analyzer, r, ended, err);
+	*more = code == 1;
+	return code < 0 ? code : 0;
+}
+
+/* Why the capture should end now, if it should. */
+static bool should_stop(struct record *r)
+{
+	const struct xf_options *o = r->options;
+
+	if (xf_stop_requested() || r->killed)
+		return true;
+	if (o->seconds > 0 && (r->running || !r->drain) && now() - r->began >= o->seconds)
+		return true;
+	return r->started && xf_child_ended(&r->command);
+}
+
+static int start_command(struct record *r, struct xf_error *err)
+{
+	/* with the drain: once the buffers are there; else once the stream shows life */
+	bool ready = r->drain ? r->running : r->written > 0 || now() - r->began > 1;
+
+	if (!r->options->nargs || r->started || !ready)
+		return 0;
+	r->started = true;
+	return xf_child_command(&r->command, r->options->args, err);
+}
+
+static int capture(struct record *r, struct xf_error *err)
+{
+	bool ended = false, more = false;
+	int code = 0;
+
+	r->began = r->fed = r->shown = now();
+	while (!code && !ended) {
+		listen_drain(r);
+		code = start_command(r, err);
+		if (!code && !r->stopped && should_stop(r)) {
+			r->stopped = now();
+			xf_child_stop(&r->producer, SIGTERM);
+		}
+		if (r->stopped && now() - r->stopped > STOP_MS / 1000.0 &&
+			!xf_child_ended(&r->producer))
+			xf_child_stop(&r->producer, SIGKILL);
+		xf_child_ended(&r->producer);
+		if (!code)
+			code = take(r, &ended, &more, err);
+		show(r);
+		if (!code && !ended && !more)
+			xf_spool_wait(r->spool, r->stopped ? 20 : STEP_MS);
+	}
+	listen_drain(r);
+	if (r->shown > r->began)
+		fputs("\r\033[K", stderr);
+	return code;
+}
+
+/* How the producer ended: an error where the capture is worth nothing or is cut short by it. */
+static int producer_result(struct record *r, bool *whole, struct xf_error *err)
+{
+	double deadline = now() + STOP_MS / 1000.0;
+	int status;
+
+	while (!xf_child_ended(&r->producer) && now() < deadline)
+		usleep(10000);
+	listen_drain(r);
+	xf_child_close(&r->producer);
+	status = r->producer.wait_status;
+	if (r->failed)
+		return xf_fail(err, r->usage ? XF_USAGE : XF_LIVE, "%s", r->failure);
+	if (WIFSIGNALED(status) && !r->stopped && r->drain)
+		return xf_fail(err, XF_IO,
+			"xenfault-drain was killed by signal %d: tracing may still be on in Xen; "
+			"xenfault-drain --off turns it off",
+			WTERMSIG(status));
+	*whole = r->stopped || (WIFEXITED(status) && !WEXITSTATUS(status));
+	if (*whole)
+		return 0;
+	if (!r->store)
+		return xf_fail(err, XF_IO, "%s: it gave no data and ended with status %d",
+			r->source,
+			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	xf_warn("%s: it ended with status %d; the capture is marked as cut short", r->source,
+		WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	return 0;
+}
+
+static int finish(struct record *r, bool whole, struct xf_error *err)
+{
+	struct xf_store *store = r->store;
+	sqlite3 *db;
+	int code = 0;
+
+	if (!store)
+		return 0;
+	db = xf_store_db(store);
+	if (r->analyzer || r->options->nsymbols)
+		code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
+	if (!code && r->analyzer)
+		code = xf_analyzer_finish(r->analyzer, err);
+	if (!code && r->options->nsymbols)
+		code = xf_symbolize(db, r->options, err);
+	if (!code && (r->analyzer || r->options->nsymbols))
+		code = xf_db_exec(db, "COMMIT", err);
+	xf_analyzer_free(r->analyzer);
+	r->analyzer = NULL;
+	r->store = NULL;
+	if (code) {
+		xf_store_abort(store);
+		return code;
+	}
+	return xf_store_live_finish(store, &r->vtab, whole, err);
+}
+
+static void report(struct record *r)
+{
+	struct xf_reader_stats stats;
+	const struct xf_doubt *doubts;
+
+	if (!r->reader)
+		return;
+	xf_reader_stats(r->reader, &stats);
+	doubts = xf_reader_doubts(r->reader);
+	for (int i = 0; i < XF_DOUBT_COUNT; i++)
+		if (doubts[i].count)
+			xf_warn("%llu %s", (unsigned long long)doubts[i].count,
+				xf_doubt_text((enum xf_doubt_code)i));
+	if (stats.lost_records && !r->drain)
+		xf_warn("%llu records were lost: larger trace buffers or fewer event classes lose less",
+			(unsigned long long)stats.lost_records);
+	fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n", r->path,
+		(unsigned long long)stats.events, (unsigned long long)stats.records,
+		now() - r->began);
+}
+
+/* Name of a capture for which none was given. */
+static char *default_path(void)
+{
+	char text[64];
+	time_t t = time(NULL);
+	struct tm tm;
+
+	strftime(text, sizeof(text), "xenfault-%Y%m%d-%H%M%S.db", localtime_r(&t, &tm));
+	return strdup(text);
+}
+
+/* What is wrong with the command line is told before anything is started or written. */
+static int check(const struct xf_options *o, const char *path, struct xf_error *err)
+{
+	struct xf_cpulist cpus;
+	struct stat st;
+	uint32_t mask;
+	int code = 0;
+
+	if (o->events)
+		code = xf_eventmask_parse(&mask, o->events, err);
+	if (!code && o->cpus)
+		code = xf_cpulist_parse(&cpus, o->cpus, err);
+	if (!code && !o->force && !stat(path, &st))
+		code = xf_fail(err, XF_IO,
+			"%s exists already; --force replaces it, -o chooses another name", path);
+	return code;
+}
+
+static int run(struct record *r, struct xf_error *err)
+{
+	bool whole = false;
+	int raw, code, closing;
+
+	code = open_raw(r->options, &raw, err);
+	if (!code)
+		code = r->options->via ? start_via(r, err) : start_drain(r, err);
+	if (!code) {
+		code = xf_spool_start(&r->spool, r->producer.out, raw, r->path, err);
+		r->producer.out = -1;
+	}
+	if (!code)
+		code = capture(r, err);
+	if (code) {
+		/* our own failure: the producer must still leave Xen as it found it */
+		xf_child_stop(&r->producer, SIGTERM);
+		closing = producer_result(r, &whole, NULL);
+		whole = false;
+	} else {
+		closing = producer_result(r, &whole, err);
+		code = closing;
+	}
+	if (r->spool) {
+		struct xf_spool_state state;
+
+		xf_spool_state(r->spool, &state);
+		if (state.sys && !code) {
+			errno = state.sys;
+			code = xf_fail_errno(err, XF_IO,
+				"cannot keep the stream; the database holds what "
+				"came before");
+		}
+	}
+	closing = finish(r, whole && !code, code ? NULL : err);
+	return code ? code : closing;
+}
+
+int xf_cmd_record(struct xf_options *options, struct xf_error *err)
+{
+	struct record r = {.options = options, .cpu_hz = options->cpu_hz};
+	char *path = options->output ? strdup(options->output) : default_path();
+	int code = path ? check(options, path, err) : xf_fail_nomem(err);
+
+	r.path = path;
+	r.producer = r.command = (struct xf_child){.out = -1, .in = -1, .news = -1};
+	signal(SIGPIPE, SIG_IGN);
+	if (!code)
+		code = run(&r, err);
+	if (!code || r.reader)
+		report(&r);
+	if (!code && options->fail_on_loss) {
+		struct xf_reader_stats stats;
+
+		if (r.reader)
+			xf_reader_stats(r.reader, &stats);
+		if (r.reader && stats.lost_records)
+			code = xf_fail(err, XF_LOSS, "%llu records were lost",
+				(unsigned long long)stats.lost_records);
+	}
+	if (r.started && r.command.pid) {
+		/* the capture ended first: the command goes on without it */
+		xf_warn("%s still runs (process %d)", options->args[0], (int)r.command.pid);
+		r.command.pid = 0;
+	} else if (r.started && r.command.wait_status) {
+		xf_warn("%s ended with status %d", options->args[0],
+			WIFEXITED(r.command.wait_status) ? WEXITSTATUS(r.command.wait_status)
+							 : 128 + WTERMSIG(r.command.wait_status));
+	}
+	xf_child_close(&r.producer);
+	xf_analyzer_free(r.analyzer);
+	xf_store_abort(r.store);
+	xf_reader_close(r.reader);
+	xf_spool_stop(r.spool);
+	free(path);
+	return code;
+}
