@@ -36,6 +36,7 @@ XENCTRL = y
 XEN_LIBS = -lxenctrl -lxenevtchn -lxenforeignmemory
 XEN_CPPFLAGS = -DXF_XEN_TOOLS='"$(shell $(PKG_CONFIG) --modversion xencontrol)"'
 drain = $(O)/xenfault-drain
+standin = $(O)/tests/standin.so
 endif
 endif
 
@@ -103,13 +104,16 @@ $(O)/schema_sql.o: $(O)/schema_sql.c
 -include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
 
 deps:
-	@sh tests/setup.sh $(if $(filter check,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux,)
+	@sh tests/setup.sh $(if $(filter check,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev,) \
+		$(if $(filter check-xen,$(MAKECMDGOALS)),python3 libxen-dev,)
 
 # make reads pkg-config's answers before deps has run, so what builds runs in a second make
 demo: deps
 	@$(MAKE) --no-print-directory run-demo
 check: deps
 	@$(MAKE) --no-print-directory run-check
+check-xen: deps
+	@$(MAKE) --no-print-directory run-check-xen
 bench: deps
 	@$(MAKE) --no-print-directory run-bench
 
@@ -139,20 +143,18 @@ $(O)/unit/%: tests/unit/%.c $(O)/libxenfault.a
 .PHONY: unit
 unit: $(unit_bin)
 
-run-check: all unit
-	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit
+run-check: all unit $(standin)
+	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit $(standin:$(O)/%=$(O)/san/%)
 	@$(MAKE) --no-print-directory CC=clang O=$(O)/clang all
 	@sh tests/run.sh "sh tests/style.sh $(O)" \
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
 		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py),"python3 $(t)") \
-		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py"
+		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
+		"O=$(O) python3 tests/drain.py" "SAN=1 O=$(O)/san python3 tests/drain.py"
 
-.PHONY: check-drain
-check-drain: $(drain) $(if $(drain),$(O)/tests/standin.so)
-	$(Q)O=$(O) python3 tests/drain.py
-
-check-xen: $(drain) $(examples)
-	$(Q)O=$(O) python3 tests/xen/drain.py
+.PHONY: run-check-xen
+run-check-xen: all
+	@sh tests/run.sh $(foreach t,$(wildcard tests/xen/*.py),"O=$(O) python3 $(t)")
 
 clean:
 	rm -rf $(O)

@@ -282,8 +282,11 @@ static void fill(struct ring *ring)
 
 /* ---- Faults and producers ---- */
 
+/* A write index that moves on all the time, or is absurd every other moment. */
 static void *flicker(void *unused)
 {
+	uint32_t prod[MAX_CPUS] = {0};
+
 	(void)unused;
 	while (!threads_end) {
 		for (unsigned cpu = 0; cpu < cpus; cpu++) {
@@ -293,11 +296,14 @@ static void *flicker(void *unused)
 			if (!head || strncmp(fault(cpu), "flicker", 7) != 0)
 				continue;
 			for (int i = 0; i < 1000; i++) {
-				uint32_t cons = __atomic_load_n(&head->cons, __ATOMIC_RELAXED);
+				uint32_t cons = __atomic_load_n(&head->cons, __ATOMIC_ACQUIRE);
 
-				__atomic_store_n(&head->prod, advance(cons, 24), __ATOMIC_RELAXED);
-				__atomic_store_n(&head->prod,
-					bad ? 0xfffffffeu : advance(cons, 240), __ATOMIC_RELAXED);
+				if ((prod[cpu] + 2 * size - cons) % (2 * size) <= size - 24)
+					prod[cpu] = advance(prod[cpu], 24);
+				if (bad)
+					__atomic_store_n(
+						&head->prod, 0xfffffffeu, __ATOMIC_RELAXED);
+				__atomic_store_n(&head->prod, prod[cpu], __ATOMIC_RELEASE);
 			}
 		}
 	}

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from xenstream import check, equal, records, windows  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+os.chdir(os.path.join(HERE, "..", ".."))
 MASK = 0x00763000  # -e pt
 PTWR = 0x20110B  # an emulated PTE write of a 64-bit PV guest
 
@@ -178,6 +179,9 @@ def boot(script, directory):
 
 def main():
     failed = 0
+    if not os.path.exists(os.path.join(os.environ.get("O", "build"), "xenfault-drain")):
+        print("FAIL xen-drain: this build has no xenfault-drain (package libxen-dev)")
+        return 1
     with tempfile.TemporaryDirectory() as scratch:
         base = sys.argv[1] if len(sys.argv) > 1 else scratch
         for script, functions in BOOTS.items():
