@@ -5,20 +5,26 @@
 #include "analyzer/state.h"
 #include "common/db.h"
 
+static const char insert_fork[] =
+	"INSERT INTO fork (fork_id, domid, vcpu, tsc_start, tsc_end, tsc_pin, mechanism, pt_pages, ptes,"
+	" faults, unhooks, rehooks, emulations, flushes, spurious, cow_faults, complete, rip, ended_by,"
+	" doubt, first_event, last_event)"
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+static const char insert_sequence[] =
+	"INSERT INTO sequence (sequence_id, fork_id, domid, vcpu, pt_page, frame, va_base, mechanism,"
+	" tsc_start, tsc_end, tsc_slack, faults, ptes, unhooks, rehooks, emulations, flushes, spurious,"
+	" ended_by, complete, first_event, last_event)"
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+static const char insert_spurious[] =
+	"INSERT INTO spurious_fault (event_id, cause, other_vcpu, other_event, gap, confidence)"
+	" VALUES (?, ?, ?, ?, ?, ?)";
+
 static const char *const sql[XF_STATEMENTS] = {
-	[XF_INSERT_FORK] =
-		"INSERT INTO fork (fork_id, domid, vcpu, tsc_start, tsc_end, tsc_pin, mechanism,"
-		" pt_pages, ptes, faults, unhooks, rehooks, emulations, flushes, spurious,"
-		" cow_faults, complete, rip, ended_by, doubt, first_event, last_event)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[XF_INSERT_SEQUENCE] =
-		"INSERT INTO sequence (sequence_id, fork_id, domid, vcpu, pt_page, frame, va_base,"
-		" mechanism, tsc_start, tsc_end, tsc_slack, faults, ptes, unhooks, rehooks, emulations,"
-		" flushes, spurious, ended_by, complete, first_event, last_event)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[XF_INSERT_SPURIOUS] =
-		"INSERT INTO spurious_fault (event_id, cause, other_vcpu, other_event, gap,"
-		" confidence) VALUES (?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_FORK] = insert_fork,
+	[XF_INSERT_SEQUENCE] = insert_sequence,
+	[XF_INSERT_SPURIOUS] = insert_spurious,
 	[XF_INSERT_FINDING] = "INSERT OR REPLACE INTO finding (code, count, text) VALUES (?, ?, ?)",
 	[XF_FORGET_FORK] = "UPDATE sequence SET fork_id = NULL WHERE fork_id = ?",
 	[XF_MOVE_FORK] = "UPDATE sequence SET fork_id = ?2 WHERE fork_id = ?1",

@@ -205,8 +205,7 @@ static int open_store(struct record *r, struct xf_error *err)
 	if (!code)
 		code = xf_reader_open(&r->reader, source, err);
 	if (!code)
-		code = xf_store_live(
-			&r->store, r->path, r->options->force, r->source, r->cpu_hz, err);
+		code = xf_store_live_place(r->store, err);
 	if (!code && !r->options->no_analyze) {
 		code = xf_analyzer_new(&r->analyzer, xf_store_db(r->store), err);
 		r->vtab.tap = tap;
@@ -229,7 +228,7 @@ static void show(struct record *r)
 	struct xf_reader_stats stats;
 	double t = now();
 
-	if (!r->store || t - r->shown < 0.5 || !isatty(STDERR_FILENO))
+	if (!r->reader || t - r->shown < 0.5 || !isatty(STDERR_FILENO))
 		return;
 	xf_reader_stats(r->reader, &stats);
 	fprintf(stderr,
@@ -277,11 +276,11 @@ static int take(struct record *r, bool *ended, bool *more, struct xf_error *err)
 		r->written = state.written;
 		r->fed = t;
 	}
-	if (!r->store && !state.written) {
+	if (!r->reader && !state.written) {
 		*ended = state.ended;
 		return 0;
 	}
-	if (!r->store && (code = open_store(r, err)))
+	if (!r->reader && (code = open_store(r, err)))
 		return code;
 	if (wal_full(r) && !r->stopped)
 		return 0;
@@ -366,7 +365,7 @@ static int producer_result(struct record *r, bool *whole, struct xf_error *err)
 	*whole = r->stopped || (WIFEXITED(status) && !WEXITSTATUS(status));
 	if (*whole)
 		return 0;
-	if (!r->store)
+	if (!r->reader)
 		return xf_fail(err, XF_IO, "%s: it gave no data and ended with status %d",
 			r->source,
 			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -381,7 +380,8 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 	sqlite3 *db;
 	int code = 0;
 
-	if (!store)
+	/* nothing came: then nothing stays */
+	if (!r->reader || !xf_store_db(store))
 		return 0;
 	db = xf_store_db(store);
 	if (r->analyzer || r->options->nsymbols)
@@ -460,6 +460,9 @@ static int run(struct record *r, struct xf_error *err)
 	code = open_raw(r->options, &raw, err);
 	if (!code)
 		code = r->options->via ? start_via(r, err) : start_drain(r, err);
+	if (!code)
+		code = xf_store_live(
+			&r->store, r->path, r->options->force, r->source, r->cpu_hz, err);
 	if (!code) {
 		code = xf_spool_start(&r->spool, r->producer.out, raw, r->path, err);
 		r->producer.out = -1;

@@ -3,6 +3,7 @@
 #include "collector/spool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct xf_spool {
 	int sys;
 	uint64_t base; /* stream position of the file's first byte */
 	uint64_t written, read;
+	uint64_t freed; /* stream position up to which the file's space was given back */
 	uint8_t buffer[PIECE];
 };
 
@@ -33,7 +35,7 @@ static bool store(struct xf_spool *s, size_t n)
 	pthread_mutex_lock(&s->lock);
 	if (!s->keep && s->read == s->written && s->written - s->base >= TRIM) {
 		if (!ftruncate(s->file, 0))
-			s->base = s->written;
+			s->base = s->freed = s->written;
 	}
 	for (size_t done = 0; done < n;) {
 		ssize_t part = pwrite(
@@ -123,6 +125,21 @@ int xf_spool_start(struct xf_spool **spool, int fd, int raw, const char *path, s
 	return 0;
 }
 
+/* On a disk that is nearly full the database needs the space of what was read already. */
+static void give_back(struct xf_spool *s)
+{
+	uint64_t n = (s->read - s->freed) & ~4095ull;
+
+	if (s->keep || n < PIECE)
+		return;
+	/* not every file system can; then the space comes back when the file is emptied */
+	if (!fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)(s->freed - s->base), (off_t)n))
+		s->freed += n;
+	else
+		s->freed = s->read;
+}
+
 static ssize_t read_spool(void *data, void *to, size_t n)
 {
 	struct xf_spool *s = data;
@@ -138,6 +155,7 @@ static ssize_t read_spool(void *data, void *to, size_t n)
 		got = pread(s->file, to, n, (off_t)(s->read - s->base));
 		if (got > 0)
 			s->read += (uint64_t)got;
+		give_back(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return got;

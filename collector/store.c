@@ -394,30 +394,32 @@ int xf_store_live(struct xf_store **store, const char *path, bool force, const c
 		return code;
 	s->cpu_hz = cpu_hz;
 	code = write_capture(s->db, &none, source, cpu_hz, err);
-	/* it gets its name while it is empty, and grows from there in the sight of all */
 	if (!code)
 		code = xf_db_exec(s->db, "COMMIT", err);
 	if (!code && sqlite3_close(s->db) != SQLITE_OK)
 		code = xf_db_fail(s->db, "cannot close the database", err);
-	if (!code) {
-		s->db = NULL;
-		code = place(s, err);
-	}
-	if (!code && s->working[0]) {
-		unlink(s->working);
-		s->working[0] = '\0';
-	}
-	if (!code && sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-		code = s->db ? xf_db_fail(s->db, path, err) : xf_fail_nomem(err);
-	if (!code)
-		code = xf_db_exec(s->db, LIVE_PRAGMAS, err);
 	if (code) {
 		xf_store_abort(s);
 		return code;
 	}
-	sqlite3_busy_timeout(s->db, BUSY_MS);
+	s->db = NULL;
 	*store = s;
 	return 0;
+}
+
+int xf_store_live_place(struct xf_store *s, struct xf_error *err)
+{
+	int code = place(s, err);
+
+	if (code)
+		return code;
+	if (s->working[0])
+		unlink(s->working);
+	s->working[0] = '\0';
+	if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		return s->db ? xf_db_fail(s->db, s->path, err) : xf_fail_nomem(err);
+	sqlite3_busy_timeout(s->db, BUSY_MS);
+	return xf_db_exec(s->db, LIVE_PRAGMAS, err);
 }
 
 void xf_store_set_hz(struct xf_store *s, uint64_t cpu_hz)

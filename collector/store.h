@@ -44,11 +44,13 @@ int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64
 	struct xf_error *err);
 
 /*
- * A database that grows under its own name while others read it (WAL), marked as cut short until
- * xf_store_live_finish().  Created only where nothing stands, or with force.
+ * A database that grows while others read it (WAL), marked as cut short until
+ * xf_store_live_finish().  Made first under a temporary name, so that a capture that never begins
+ * leaves nothing; xf_store_live_place() gives it its name and opens it.
  */
 int xf_store_live(struct xf_store **store, const char *path, bool force, const char *source,
 	uint64_t cpu_hz, struct xf_error *err);
+int xf_store_live_place(struct xf_store *store, struct xf_error *err);
 
 /*
  * Takes at most budget events of vtab->reader into one transaction, with the counts so far.  before
