@@ -76,7 +76,6 @@ static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *eve
 		v->known = known;
 		v->number = known ? event->vcpu : 0;
 		v->pcpu = event->pcpu;
-		v->tsc = event->tsc;
 		*slot = (uintptr_t)v;
 	}
 	return (struct xf_vcpu *)(uintptr_t)*slot;
@@ -149,6 +148,9 @@ static int follow(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_even
 			code = break_vcpu(a, v);
 		v->pcpu = event->pcpu;
 	}
+	if (!code && (v->change || v->handler.returned))
+		code = xf_spurious_next(a, v, event);
+	v->previous = v->tsc;
 	v->tsc = event->tsc;
 	return code;
 }
@@ -184,13 +186,16 @@ static bool handles_fault(struct xf_vcpu *v, const struct xf_event *event)
 
 static int page_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
+	int code;
+
 	v->fault_open = true;
 	v->fault_va = event->va;
 	v->fault_error = event->error_code;
 	v->fault_event = a->event_id;
 	if (!(event->has & XF_HAS_VA) || !user_address(event))
 		return 0;
-	return xf_fork_user_fault(a, v);
+	code = xf_spurious_fault(a, v, event);
+	return code ? code : xf_fork_user_fault(a, v);
 }
 
 /* Is the emulated write of the kind that a fork makes: present, and no longer writable? */
@@ -223,10 +228,14 @@ static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 		code = xf_cow_break(a, v, write.page, slot);
 	} else if (protects(v, event)) {
 		code = xf_fork_write(a, v, &write, event, &fork);
-		if (!code)
-			code = xf_cow_protected(a, fork, write.page, slot);
 	}
-	return code ? code : xf_sequence_emulated(a, v, fork, event);
+	if (!code)
+		code = xf_spurious_change(a, v, event);
+	if (!code)
+		code = xf_sequence_emulated(a, v, fork, event);
+	if (!code && fork)
+		code = xf_cow_protected(a, fork, write.page, slot, v->run->id);
+	return code;
 }
 
 static int unhook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
@@ -239,20 +248,23 @@ static int unhook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_even
 	int code;
 
 	code = xf_sequence_end_run(a, v, XF_END_NEXT);
+	if (!code)
+		code = xf_spurious_change(a, v, event);
 	if (code)
 		return code;
 	if (handles_fault(v, event)) {
 		code = xf_cow_break(a, v, write.page, slot);
 	} else if (!xf_map_get(&v->domain->writers, event->rip)) {
 		code = xf_fork_write(a, v, &write, event, &fork);
-		if (!code && !shadow)
-			code = xf_cow_protected(a, fork, write.page, XF_ALL_SLOTS);
 	}
 	if (code)
 		return code;
 	if (shadow)
 		return xf_shadow_add(a, v, fork, event, a->event_id);
-	return xf_sequence_unhooked(a, v, fork, event, a->event_id, false);
+	code = xf_sequence_unhooked(a, v, fork, event, a->event_id, false);
+	if (!code && fork)
+		code = xf_cow_protected(a, fork, write.page, XF_ALL_SLOTS, a->next_sequence);
+	return code;
 }
 
 /* The pin of new page tables is a multicall of update_va_mapping calls and an mmuext_op. */
@@ -283,7 +295,7 @@ static int cr3(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *
 	if (v->cr3 != event->frame)
 		xf_fork_task_switch(a, v, event);
 	v->cr3 = event->frame;
-	return 0;
+	return xf_flush_event(a, v, event);
 }
 
 static int domain_removed(struct xf_analyzer *a, uint64_t id)
@@ -301,6 +313,7 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 		code = each_vcpu(a, d, true, 0);
 	if (d) {
 		xf_cow_free(d);
+		xf_spurious_free(d);
 		xf_map_free(&d->writers);
 		xf_map_free(&d->page_mm);
 	}
@@ -310,6 +323,7 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	unsigned reason;
+	int code;
 
 	switch (event->kind) {
 	case XF_PAGE_FAULT:
@@ -328,28 +342,43 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		reason = event->arg1 & 1;
 		if (!v->flushes[reason]++)
 			v->flush_event[reason] = a->event_id;
-		return 0;
+		return xf_flush_event(a, v, event);
 	case XF_SPURIOUS:
 		return reported_spurious(a, v, event);
 	case XF_IRET:
-		v->fault_open = false;
-		return 0;
+		if (!v->handler.interrupted)
+			v->fault_open = false;
+		return xf_spurious_other(a, v, event);
 	case XF_TASK_SWITCH:
 		v->cut = false;
 		v->fault_open = false;
 		xf_fork_task_switch(a, v, event);
-		return 0;
+		return xf_spurious_other(a, v, event);
+	case XF_HYPERCALL:
+		return xf_spurious_other(a, v, event);
 	case XF_MULTICALL:
 		/* count 0: a preempted one goes on */
 		if (event->count)
 			v->multicall_updates = 0;
 		return 0;
 	case XF_BATCH:
+		code = xf_spurious_change(a, v, event);
+		if (!code && v->fault_open && (v->fault_error & 3) == 3)
+			code = xf_cow_reuse(a, v);
+		v->fault_open = false;
+		if (code)
+			return code;
+		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
 	case XF_MMUEXT:
-		v->spaces += event->kind == XF_MMUEXT && event->count == 2;
+		v->spaces += event->count == 2;
+		code = xf_flush_event(a, v, event);
+		if (code)
+			return code;
 		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
 	case XF_CR3_WRITE:
 		return cr3(a, v, event);
+	case XF_INVLPG:
+		return xf_flush_event(a, v, event);
 	case XF_DOMAIN_REMOVE:
 		return domain_removed(a, event->arg1);
 	default:
@@ -409,6 +438,8 @@ int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
 	a->err = err;
 	while (!code && xf_map_next(&a->domains, &cursor, &id, &value))
 		code = finish_domain(a, (struct xf_domain *)(uintptr_t)value);
+	if (!code)
+		code = xf_flush_write(a, NULL);
 	return code ? code : xf_analyzer_flush(a, err);
 }
 
@@ -433,6 +464,7 @@ static void free_domain(struct xf_domain *d)
 	}
 	xf_shadow_free(d);
 	xf_cow_free(d);
+	xf_spurious_free(d);
 	xf_map_free(&d->vcpus);
 	xf_map_free(&d->hooked);
 	xf_map_free(&d->writers);
@@ -489,7 +521,8 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 		return code;
 	code = xf_db_exec(db,
 		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
-		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding",
+		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
+		"DROP TABLE IF EXISTS flush",
 		err);
 	if (!code)
 		code = xf_db_exec(db, xf_sql_derived, err);

@@ -13,6 +13,8 @@
 struct xf_claim {
 	struct xf_claim *next;
 	int64_t fork_id;
+	int64_t event; /* the last one that made it */
+	int64_t sequence_id;
 	uint64_t slots[XF_SLOT_WORDS];
 };
 
@@ -20,8 +22,13 @@ static struct xf_pt_page *page_of(struct xf_analyzer *a, struct xf_domain *d, ui
 {
 	uint64_t *slot = xf_map_put(&d->pages, page);
 
-	if (slot && !*slot)
-		*slot = (uintptr_t)calloc(1, sizeof(struct xf_pt_page));
+	if (slot && !*slot) {
+		struct xf_pt_page *p = calloc(1, sizeof(*p));
+
+		if (p)
+			p->page = page;
+		*slot = (uintptr_t)p;
+	}
 	if (!slot || !*slot) {
 		xf_fail_nomem(a->err);
 		return NULL;
@@ -29,13 +36,20 @@ static struct xf_pt_page *page_of(struct xf_analyzer *a, struct xf_domain *d, ui
 	return (struct xf_pt_page *)(uintptr_t)*slot;
 }
 
-static void drop_claims(struct xf_pt_page *p)
+/* Claims up to an event, newer ones stay. */
+static void drop_claims(struct xf_pt_page *p, int64_t up_to)
 {
-	while (p->claims) {
-		struct xf_claim *next = p->claims->next;
+	struct xf_claim **c = &p->claims;
 
-		free(p->claims);
-		p->claims = next;
+	while (*c) {
+		struct xf_claim *old = *c;
+
+		if (old->event > up_to) {
+			c = &old->next;
+			continue;
+		}
+		*c = old->next;
+		free(old);
 	}
 }
 
@@ -47,7 +61,8 @@ static bool empty(const struct xf_claim *c)
 	return true;
 }
 
-int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot)
+int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot,
+	int64_t sequence_id)
 {
 	struct xf_pt_page *p = page_of(a, fork->first_vcpu->domain, page);
 	struct xf_claim *claim;
@@ -63,6 +78,8 @@ int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page,
 		claim->next = p->claims;
 		p->claims = claim;
 	}
+	claim->event = a->event_id;
+	claim->sequence_id = sequence_id;
 	if (slot == XF_ALL_SLOTS) {
 		for (int i = 0; i < XF_SLOT_WORDS; i++)
 			claim->slots[i] = ~0ull;
@@ -90,18 +107,76 @@ int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page,
 	return 0;
 }
 
-static int learn_base(struct xf_analyzer *a, struct xf_pt_page *p, uint64_t base)
+/* Keeps the list of the pages that map the same addresses, one for each address space. */
+static int move_page(
+	struct xf_analyzer *a, struct xf_domain *d, struct xf_pt_page *p, uint64_t base)
+{
+	uint64_t *head = p->has_base ? xf_map_get(&d->by_base, p->va_base) : NULL;
+
+	if (head) {
+		struct xf_pt_page *first = (struct xf_pt_page *)(uintptr_t)*head, **at = &first;
+
+		while (*at && *at != p)
+			at = &(*at)->next_same_base;
+		if (*at)
+			*at = p->next_same_base;
+		*head = (uintptr_t)first;
+	}
+	head = xf_map_put(&d->by_base, base);
+	if (!head)
+		return xf_fail_nomem(a->err);
+	p->next_same_base = (struct xf_pt_page *)(uintptr_t)*head;
+	*head = (uintptr_t)p;
+	return 0;
+}
+
+static int learn_base(
+	struct xf_analyzer *a, struct xf_domain *d, struct xf_pt_page *p, uint64_t base)
 {
 	int code = 0;
 
+	if (!p->has_base || p->va_base != base)
+		code = move_page(a, d, p, base);
+	if (code)
+		return code;
+
+	/*
+	 * The page has come to serve other addresses since it was last seen to serve the old ones; a
+	 * fork that wrote to it in between did so in its new life, more likely than not.
+	 */
 	if (p->has_base && p->va_base != base)
-		drop_claims(p);
+		drop_claims(p, p->confirmed);
+	p->confirmed = a->event_id;
 	p->has_base = true;
 	p->va_base = base;
 	for (unsigned i = 0; i < p->nwaiting && !code; i++)
 		code = xf_rows_set_base(a, p->waiting[i], base);
 	p->nwaiting = 0;
 	return code;
+}
+
+/* The claim of a fork on a slot, NULL = none. */
+static struct xf_claim *claim_on(const struct xf_pt_page *p, unsigned slot)
+{
+	for (struct xf_claim *c = p->claims; c; c = c->next)
+		if (c->slots[slot / 64] >> slot % 64 & 1)
+			return c;
+	return NULL;
+}
+
+/* A claim is redeemed: one more COW fault of its fork. */
+static int broken(struct xf_analyzer *a, struct xf_claim *claim, unsigned slot)
+{
+	uint64_t *n;
+
+	if (!claim)
+		return 0;
+	claim->slots[slot / 64] &= ~(1ull << slot % 64);
+	n = xf_map_put(&a->cow, (uint64_t)claim->fork_id);
+	if (!n || !xf_map_put(&a->cow_new, (uint64_t)claim->fork_id))
+		return xf_fail_nomem(a->err);
+	++*n;
+	return xf_rows_add_cow(a, claim->sequence_id);
 }
 
 int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot)
@@ -111,23 +186,33 @@ int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsign
 
 	if (!p)
 		return -XF_INTERNAL;
-	code = learn_base(a, p, v->fault_va & ~0x1fffffull);
+	code = learn_base(a, v->domain, p, v->fault_va & ~0x1fffffull);
 	/* P and W: a write to an entry that was there, but write-protected */
 	if (code || (v->fault_error & 3) != 3)
 		return code;
-	for (struct xf_claim *c = p->claims; c; c = c->next) {
-		uint64_t *n;
+	return broken(a, claim_on(p, slot), slot);
+}
 
-		if (!(c->slots[slot / 64] >> slot % 64 & 1))
-			continue;
-		c->slots[slot / 64] &= ~(1ull << slot % 64);
-		n = xf_map_put(&a->cow, (uint64_t)c->fork_id);
-		if (!n || !xf_map_put(&a->cow_new, (uint64_t)c->fork_id))
-			return xf_fail_nomem(a->err);
-		++*n;
-		break;
+int xf_cow_reuse(struct xf_analyzer *a, struct xf_vcpu *v)
+{
+	uint64_t *head = xf_map_get(&v->domain->by_base, v->fault_va & ~0x1fffffull);
+	struct xf_pt_page *p = head ? (struct xf_pt_page *)(uintptr_t)*head : NULL;
+	unsigned slot = v->fault_va >> 12 & 511, n = 0;
+	struct xf_claim *newest = NULL;
+
+	/*
+	 * The record does not show the slot.  Whose table it is: one where the slot is still protected;
+	 * a child that breaks it while its parent has not does so by copy, which shows.
+	 */
+	for (; p; p = p->next_same_base) {
+		struct xf_claim *c = claim_on(p, slot);
+
+		n += c != NULL;
+		if (c && (!newest || c->event > newest->event))
+			newest = c;
 	}
-	return 0;
+	a->findings[XF_FINDING_COW_GUESS] += n > 1;
+	return broken(a, newest, slot);
 }
 
 int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *s)
@@ -167,8 +252,9 @@ void xf_cow_free(struct xf_domain *d)
 	size_t cursor = 0;
 
 	while (xf_map_next(&d->pages, &cursor, &page, &value)) {
-		drop_claims((struct xf_pt_page *)(uintptr_t)value);
+		drop_claims((struct xf_pt_page *)(uintptr_t)value, INT64_MAX);
 		free((void *)(uintptr_t)value);
 	}
 	xf_map_free(&d->pages);
+	xf_map_free(&d->by_base);
 }

@@ -68,10 +68,13 @@ static int write_fork(struct xf_analyzer *a, struct xf_fork *fork)
 	unlink_fork(d, fork);
 	/* of a shadow guest one page alone says nothing: anything may write to it */
 	if ((!fork->costs.ptes && !fork->has_shadow && !fork->cut) || lone_shadow) {
+		xf_flush_add(a->flushes, fork->flushes);
 		code = xf_rows_forget_fork(a, fork->id);
 	} else {
 		a->findings[XF_FINDING_SHADOW_FORKS] += fork->has_shadow;
 		code = xf_rows_fork(a, fork);
+		if (!code)
+			code = xf_flush_write(a, fork);
 	}
 	xf_map_free(&fork->pages);
 	free(fork);
@@ -382,6 +385,7 @@ static int join_moved(struct xf_analyzer *a, struct xf_fork *first, struct xf_fo
 	to->emulations += from->emulations;
 	to->flushes += from->flushes;
 	to->spurious += from->spurious;
+	xf_flush_add(first->flushes, rest->flushes);
 	first->npages += rest->npages;
 	first->tsc_end = rest->tsc_end;
 	first->tsc_pin = rest->tsc_pin;

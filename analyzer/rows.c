@@ -29,6 +29,8 @@ static const char *const sql[XF_STATEMENTS] = {
 	[XF_FORGET_FORK] = "UPDATE sequence SET fork_id = NULL WHERE fork_id = ?",
 	[XF_MOVE_FORK] = "UPDATE sequence SET fork_id = ?2 WHERE fork_id = ?1",
 	[XF_SET_BASE] = "UPDATE sequence SET va_base = ?2 WHERE sequence_id = ?1",
+	[XF_ADD_COW] = "UPDATE sequence SET cow_faults = cow_faults + 1 WHERE sequence_id = ?",
+	[XF_INSERT_FLUSH] = "INSERT INTO flush VALUES (?, ?, ?, ?, ?, ?)",
 	[XF_SET_COW] = "UPDATE fork SET cow_faults = ?2 WHERE fork_id = ?1",
 };
 
@@ -60,6 +62,10 @@ static const struct {
 		"page-table writes of unknown vCPUs, taken as one vCPU for each pCPU"},
 	[XF_FINDING_SHADOW_FORKS] = {"shadow_forks",
 		"forks of shadow guests: entries of pages already out of sync are written unseen"},
+	[XF_FINDING_COW_GUESS] = {"cow_guess",
+		"COW breaks by reuse whose address space is a guess among several"},
+	[XF_FINDING_LOOP] = {"fault_loop",
+		"times a vCPU took the same fault over and over without progress"},
 	[XF_FINDING_FLOATING] = {"floating",
 		"unsyncs and resyncs without a time of their own: tsc_slack tells how far off they may be"},
 };
@@ -118,7 +124,7 @@ static int add_costs(sqlite3_stmt *stmt, int at, const struct xf_costs *costs)
 	return add(stmt, at, costs->spurious);
 }
 
-static const char *fork_mechanism(const struct xf_fork *fork)
+const char *xf_rows_mechanism(const struct xf_fork *fork)
 {
 	if (fork->has_emulated + fork->has_unhooked + fork->has_shadow > 1)
 		return "mixed";
@@ -139,7 +145,7 @@ int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork)
 	at = add(stmt, at, fork->tsc_start);
 	at = add(stmt, at, fork->tsc_end);
 	at = add_if(stmt, at, fork->tsc_pin != 0, fork->tsc_pin);
-	at = add_text(stmt, at, fork_mechanism(fork));
+	at = add_text(stmt, at, xf_rows_mechanism(fork));
 	at = add(stmt, at, fork->npages);
 	at = add(stmt, at, fork->costs.ptes);
 	at = add(stmt, at, fork->costs.faults);
@@ -236,4 +242,26 @@ int xf_rows_set_cow(struct xf_analyzer *a, int64_t fork_id, uint64_t n)
 	add(a->statements[XF_SET_COW], 1, (uint64_t)fork_id);
 	add(a->statements[XF_SET_COW], 2, n);
 	return run(a, a->statements[XF_SET_COW]);
+}
+
+int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id)
+{
+	add(a->statements[XF_ADD_COW], 1, (uint64_t)sequence_id);
+	return run(a, a->statements[XF_ADD_COW]);
+}
+
+int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
+	enum xf_cause cause, enum xf_reach reach, const struct xf_flushes *f)
+{
+	static const char *const causes[] = {"unhook", "rehook", "invlpg", "cr3", "hypercall"};
+	static const char *const reaches[] = {"address", "all", "unknown"};
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_FLUSH];
+
+	add_if(stmt, 1, fork_id > 0, (uint64_t)fork_id);
+	add_text(stmt, 2, mechanism);
+	add_text(stmt, 3, causes[cause]);
+	add_text(stmt, 4, reaches[reach]);
+	add(stmt, 5, f->n);
+	add_if(stmt, 6, f->has_cpus, f->cpus);
+	return run(a, stmt);
 }

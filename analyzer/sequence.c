@@ -183,6 +183,7 @@ int xf_sequence_rehooked(
 {
 	uint64_t *slot = xf_map_get(&v->domain->hooked, event->frame);
 	struct xf_sequence *s;
+	int code;
 
 	if (!slot) {
 		a->findings[XF_FINDING_UNMATCHED_REHOOK]++;
@@ -198,5 +199,8 @@ int xf_sequence_rehooked(
 	if (event->has & XF_HAS_LATE && event->tsc_late - event->tsc > s->slack)
 		s->slack = event->tsc_late - event->tsc;
 	take_flushes(v, s, 1);
+	code = xf_spurious_rehooked(a, s, event, event_id);
+	if (code)
+		return code;
 	return xf_sequence_end_hooked(a, v->domain, event->frame, XF_END_REHOOK);
 }

@@ -30,6 +30,22 @@ struct xf_costs {
 	uint64_t faults, ptes, unhooks, rehooks, emulations, flushes, spurious;
 };
 
+/* What a TLB flush was for, and how far it reaches. */
+enum xf_cause {
+	XF_CAUSE_UNHOOK,
+	XF_CAUSE_REHOOK,
+	XF_CAUSE_INVLPG,
+	XF_CAUSE_CR3,
+	XF_CAUSE_HYPERCALL,
+	XF_CAUSES
+};
+enum xf_reach { XF_REACH_ADDRESS, XF_REACH_ALL, XF_REACH_UNKNOWN, XF_REACHES };
+
+struct xf_flushes {
+	uint64_t n, cpus;
+	bool has_cpus;
+};
+
 #define XF_SLOT_WORDS 16 /* 1,024 slots: a page of 4-byte PTEs */
 
 /* A fault sequence of one page-table page. */
@@ -77,17 +93,52 @@ struct xf_fork {
 	uint64_t suspended_at; /* cycles */
 	bool maybe_pinned;     /* a pin that may be its own */
 	struct xf_fork *maybe; /* an open fork that this one may be the rest of */
+	struct xf_flushes flushes[XF_CAUSES][XF_REACHES];
 	bool cut, ended;
 	enum xf_end ended_by;
 	const char *doubt;
 };
 
+/* The guest's handler of a delivered fault, until it returns. */
+struct xf_handler {
+	bool open, changed;
+	bool interrupted;  /* an interrupt came into it */
+	uint64_t returned; /* TSC of a return that may be its own or the interrupt's, 0 = none */
+	uint64_t va, tsc;
+	uint32_t error_code;
+	unsigned repeats;
+	int64_t event;
+	uint64_t before; /* TSC of the vCPU's last event before the fault */
+};
+
+/* A PTE change made for a fault. */
+struct xf_change {
+	const struct xf_vcpu *vcpu;
+	uint64_t va, tsc; /* of the fault; of the change, as its hypercall began */
+	uint64_t until;	  /* TSC of the vCPU's next event: it was made by then */
+	int64_t event;	  /* the fault */
+	uint32_t error_code;
+};
+
+#define XF_CHANGES 256
+
+/* When a page-table page was unhooked last, and hooked again. */
+struct xf_hook_history {
+	const struct xf_vcpu *owner;
+	uint64_t unhooked, rehooked; /* TSC */
+	int64_t event;		     /* the rehook */
+	uint64_t present[8];	     /* slots that faults have shown to hold a present entry */
+};
+
 struct xf_vcpu {
 	struct xf_domain *domain;
 	uint32_t number;
-	bool known;    /* false: stands for a pCPU whose vCPUs are unknown */
-	uint32_t pcpu; /* where it was last */
-	uint64_t tsc;  /* of its last event */
+	bool known;	   /* false: stands for a pCPU whose vCPUs are unknown */
+	uint32_t pcpu;	   /* where it was last */
+	uint64_t tsc;	   /* of its last event */
+	uint64_t previous; /* of the one before, while an event is looked at */
+	struct xf_handler handler;
+	uint64_t change; /* number of its change that is under way, from 1; 0 = none */
 	bool cut; /* a loss, or the start of the capture, and nothing since that shows a new beginning */
 	struct xf_sequence *run; /* of emulated writes */
 	struct xf_fork *fork;	 /* running or suspended here last */
@@ -122,11 +173,15 @@ struct xf_domain {
 	uint32_t id;
 	bool known;
 	struct xf_map vcpus;
-	struct xf_map hooked;	/* frame -> open sequence */
-	struct xf_map writers;	/* rip -> 1: writes entries that stay writable, so no fork does */
-	struct xf_map page_mm;	/* page-table page -> address space (fork.mm) */
-	struct xf_map by_l2;	/* VA >> 21 -> last sequence that unhooked it, while open */
-	struct xf_map pages;	/* page-table page -> struct xf_pt_page */
+	struct xf_map hooked;	 /* frame -> open sequence */
+	struct xf_map writers;	 /* rip -> 1: writes entries that stay writable, so no fork does */
+	struct xf_map page_mm;	 /* page-table page -> address space (fork.mm) */
+	struct xf_map by_l2;	 /* VA >> 21 -> last sequence that unhooked it, while open */
+	struct xf_map pages;	 /* page-table page -> struct xf_pt_page */
+	struct xf_map by_base;	 /* va_base -> first struct xf_pt_page of a list */
+	struct xf_map last_hook; /* VA >> 21 -> struct xf_hook_history */
+	struct xf_change *changes; /* the last XF_CHANGES, made for faults: spurious.c */
+	uint64_t nchanges;
 	struct xf_fork *forks;	/* open ones */
 	struct xf_map floating; /* pCPU -> struct xf_queue: shadow.c */
 	size_t nfloating;
@@ -134,8 +189,11 @@ struct xf_domain {
 
 /* What is known of one page-table page: cow.c. */
 struct xf_pt_page {
+	uint64_t page;
+	struct xf_pt_page *next_same_base; /* in the domain's by_base */
 	bool has_base;
 	uint64_t va_base;
+	int64_t confirmed;	 /* event that showed va_base last */
 	struct xf_claim *claims; /* which fork write-protected which slots, newest first */
 	int64_t waiting[32];	 /* sequences that would like to know va_base */
 	unsigned nwaiting;
@@ -150,6 +208,8 @@ enum xf_finding {
 	XF_FINDING_UNOWNED,
 	XF_FINDING_SHADOW_FORKS,
 	XF_FINDING_FLOATING,
+	XF_FINDING_LOOP,
+	XF_FINDING_COW_GUESS,
 	XF_FINDING_COUNT,
 };
 
@@ -162,6 +222,8 @@ enum xf_statement {
 	XF_MOVE_FORK,
 	XF_SET_BASE,
 	XF_SET_COW,
+	XF_ADD_COW,
+	XF_INSERT_FLUSH,
 	XF_STATEMENTS,
 };
 
@@ -175,7 +237,8 @@ struct xf_analyzer {
 	int64_t next_fork, next_sequence;
 	int64_t event_id; /* the current event */
 	uint64_t findings[XF_FINDING_COUNT];
-	struct xf_error *err; /* of the current call */
+	struct xf_flushes flushes[XF_CAUSES][XF_REACHES]; /* outside of forks */
+	struct xf_error *err;				  /* of the current call */
 };
 
 /* rows.c: what goes into the tables */
@@ -189,6 +252,10 @@ int xf_rows_forget_fork(struct xf_analyzer *a, int64_t fork_id);
 int xf_rows_move_fork(struct xf_analyzer *a, int64_t from, int64_t to);
 int xf_rows_set_base(struct xf_analyzer *a, int64_t sequence_id, uint64_t va_base);
 int xf_rows_set_cow(struct xf_analyzer *a, int64_t fork_id, uint64_t n);
+int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id);
+int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
+	enum xf_cause cause, enum xf_reach reach, const struct xf_flushes *f);
+const char *xf_rows_mechanism(const struct xf_fork *fork);
 void xf_rows_finalize(struct xf_analyzer *a);
 
 /* sequence.c: runs of emulated writes, and hooked pages */
@@ -230,10 +297,27 @@ void xf_shadow_free(struct xf_domain *d);
 
 /* cow.c: what a write fault and the PTE write behind it tell of a page-table page */
 #define XF_ALL_SLOTS UINT32_MAX /* the trace does not say which */
-int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot);
+int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot,
+	int64_t sequence_id);
 int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot);
+/* A COW break without a PTE write of its own: the page is reused, the hypercall shows no slot. */
+int xf_cow_reuse(struct xf_analyzer *a, struct xf_vcpu *v);
 int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *sequence);
 int xf_cow_finish(struct xf_analyzer *a);
 void xf_cow_free(struct xf_domain *d);
+
+/* spurious.c: faults that another vCPU's work made needless */
+int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_spurious_next(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_sequence *s,
+	const struct xf_event *event, int64_t event_id);
+void xf_spurious_free(struct xf_domain *d);
+
+/* flush.c: TLB flushes, of a fork or (fork NULL) of what is outside of forks */
+int xf_flush_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_flush_write(struct xf_analyzer *a, const struct xf_fork *fork);
+void xf_flush_add(struct xf_flushes (*to)[XF_REACHES], struct xf_flushes (*from)[XF_REACHES]);
 
 #endif

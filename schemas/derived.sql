@@ -47,6 +47,7 @@ CREATE TABLE sequence (
 	spurious    INTEGER NOT NULL,
 	ended_by    TEXT NOT NULL,
 	complete    INTEGER NOT NULL,
+	cow_faults  INTEGER NOT NULL DEFAULT 0, -- later COW breaks of what it protected
 	first_event INTEGER NOT NULL,
 	last_event  INTEGER NOT NULL
 );
@@ -58,6 +59,16 @@ CREATE TABLE spurious_fault (
 	other_event INTEGER,           -- the event it lost to
 	gap         INTEGER,           -- cycles between the two
 	confidence  TEXT NOT NULL      -- certain, likely
+);
+
+-- TLB flushes that the trace shows, by what they were for.
+CREATE TABLE flush (
+	fork_id   INTEGER,             -- NULL = outside of any fork
+	mechanism TEXT,                -- of the fork
+	cause     TEXT NOT NULL,       -- unhook, rehook, invlpg, cr3, hypercall (mmuext_op: unknown)
+	reach     TEXT NOT NULL,       -- address, all, unknown
+	flushes   INTEGER NOT NULL,
+	cpus      INTEGER              -- CPUs hit, summed; NULL = not recorded
 );
 
 -- What the analyzer cannot vouch for.

@@ -36,13 +36,19 @@ SELECT q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base,
 	q.tsc_start, q.tsc_end,
 	(q.tsc_end - q.tsc_start) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
 	q.faults, q.ptes, q.unhooks, q.rehooks, q.emulations, q.flushes, q.spurious, q.ended_by,
-	q.complete, q.tsc_slack, q.first_event, q.last_event
+	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q;
 
 CREATE VIEW spurious_faults AS
 SELECT s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
 	s.other_vcpu, s.confidence, s.other_event, s.gap
 FROM spurious_fault s JOIN events e ON e.event_id = s.event_id;
+
+-- One row per fork, cause and reach.  flushes_per_pte: of the fork's changed entries.
+CREATE VIEW flushes AS
+SELECT f.fork_id, f.mechanism, f.cause, f.reach, f.flushes, f.cpus, k.ptes,
+	f.flushes * 1.0 / nullif(k.ptes, 0) AS flushes_per_pte
+FROM flush f LEFT JOIN fork k ON k.fork_id = f.fork_id;
 
 CREATE VIEW losses AS
 SELECT pcpu, tsc_first, tsc_last, lost, domid, vcpu FROM loss;

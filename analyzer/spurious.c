@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Faults that need not have been.  In: delivered faults, PTE changes, hooks.  Out: rows with a cause.
+ *
+ * raced: while vCPU A's fault was on its way, vCPU B changed the entry of the same page; A's handler
+ * finds the work done and returns without a change.  B's change lies after the last thing that A's
+ * kernel did before the fault (else A would not have faulted) and before A's handler returned.
+ * rehooked: the same with the page-table page, which B had unhooked and Xen hooked again.
+ */
+#include <stdlib.h>
+
+#include "analyzer/state.h"
+
+#define LOOP 16 /* the same fault so many times in a row, without a change, is a loop */
+
+/* Hypercalls with which the kernel serves an interrupt (event_channel_op and timers). */
+static bool serves_interrupt(const struct xf_event *event)
+{
+	return event->kind == XF_HYPERCALL || event->kind == XF_MMUEXT;
+}
+
+/* A change to the page that another vCPU made between two times, or that was under way; NULL = none. */
+static const struct xf_change *find_change(const struct xf_domain *d, const struct xf_vcpu *v,
+	uint64_t va, uint64_t after, uint64_t before)
+{
+	for (unsigned i = 1; i <= XF_CHANGES && i <= d->nchanges; i++) {
+		const struct xf_change *c = &d->changes[(d->nchanges - i) % XF_CHANGES];
+
+		if (c->vcpu != v && c->va >> 12 == va >> 12 && c->tsc < before && c->until > after)
+			return c;
+	}
+	return NULL;
+}
+
+/* The handler of the vCPU's open fault has returned: was there a need for it? */
+static int returned(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t tsc)
+{
+	struct xf_handler *h = &v->handler;
+	const struct xf_change *c;
+	bool plain;
+
+	h->open = false;
+	if (h->changed || !v->known)
+		return 0;
+	c = find_change(v->domain, v, h->va, h->before, tsc);
+	if (!c)
+		return 0;
+	/* nothing but the return: no signal was prepared, nobody slept */
+	plain = !h->interrupted && (c->error_code & 1) == (h->error_code & 1);
+	return xf_rows_spurious(a, h->event, "raced", (int)c->vcpu->number, c->event,
+		(int64_t)(h->tsc - c->tsc), plain ? "certain" : "likely");
+}
+
+int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_handler *h = &v->handler;
+	struct xf_hook_history *last;
+	uint64_t *slot, *word, bit;
+	int code = 0;
+
+	/* a fault in the handler of another one: the first one's end cannot be told any more */
+	if (h->open && h->va >> 12 == event->va >> 12 && h->error_code == event->error_code &&
+		!h->changed) {
+		if (++h->repeats == LOOP)
+			a->findings[XF_FINDING_LOOP]++;
+	} else {
+		h->repeats = 0;
+	}
+	h->open = true;
+	h->changed = h->interrupted = false;
+	h->returned = 0;
+	h->va = event->va;
+	h->error_code = event->error_code;
+	h->tsc = event->tsc;
+	h->event = a->event_id;
+	h->before = v->previous;
+	/* P clear although the entry is there: its page-table page was unhooked when the MMU looked */
+	slot = xf_map_get(&v->domain->last_hook, event->va >> 21);
+	last = slot ? (struct xf_hook_history *)(uintptr_t)*slot : NULL;
+	if (!last)
+		return 0;
+	word = &last->present[event->va >> 18 & 7];
+	bit = 1ull << (event->va >> 12 & 63);
+	if (event->error_code & 1) {
+		*word |= bit;
+	} else if (last->owner != v && last->rehooked > v->previous && v->known) {
+		h->open = false;
+		code = xf_rows_spurious(a, a->event_id, "rehooked", (int)last->owner->number,
+			last->event, (int64_t)(event->tsc - last->rehooked),
+			*word & bit ? "certain" : "likely");
+	}
+	return code;
+}
+
+/*
+ * Before each event of a vCPU: the change that it was making is made by now, and if its handler was
+ * interrupted and this is no change, the last return was the handler's own.
+ */
+int xf_spurious_next(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_domain *d = v->domain;
+	struct xf_handler *h = &v->handler;
+
+	if (v->change && d->nchanges - v->change < XF_CHANGES && d->changes)
+		d->changes[(v->change - 1) % XF_CHANGES].until = event->tsc;
+	v->change = 0;
+	if (!h->open || !h->returned)
+		return 0;
+	if (event->kind != XF_BATCH && event->kind != XF_EMULATE && event->kind != XF_UNHOOK)
+		return returned(a, v, h->returned);
+	h->returned = 0;
+	return 0;
+}
+
+int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_handler *h = &v->handler;
+	struct xf_domain *d = v->domain;
+
+	if (!h->open)
+		return 0;
+	if (!h->changed) {
+		if (!d->changes && !(d->changes = calloc(XF_CHANGES, sizeof(*d->changes))))
+			return xf_fail_nomem(a->err);
+		d->changes[d->nchanges++ % XF_CHANGES] = (struct xf_change){
+			v, h->va, event->tsc, UINT64_MAX, h->event, h->error_code};
+		v->change = d->nchanges;
+	}
+	h->changed = true;
+	return 0;
+}
+
+int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_handler *h = &v->handler;
+
+	if (!h->open)
+		return 0;
+	if (event->kind == XF_IRET) {
+		if (!h->interrupted)
+			return returned(a, v, event->tsc);
+		/* the return from the interrupt, or from the handler: what comes next tells */
+		h->returned = event->tsc;
+	} else if (event->kind == XF_TASK_SWITCH) {
+		/* it sleeps: whatever is changed now is another task's */
+		h->open = false;
+	} else if (serves_interrupt(event) && !h->changed) {
+		h->interrupted = true;
+	}
+	return 0;
+}
+
+int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_sequence *s,
+	const struct xf_event *event, int64_t event_id)
+{
+	uint64_t *slot;
+	struct xf_hook_history *last;
+
+	if (!s->has_base || s->shadow)
+		return 0;
+	slot = xf_map_put(&s->vcpu->domain->last_hook, s->va_base >> 21);
+	if (slot && !*slot)
+		*slot = (uintptr_t)calloc(1, sizeof(*last));
+	if (!slot || !*slot)
+		return xf_fail_nomem(a->err);
+	last = (struct xf_hook_history *)(uintptr_t)*slot;
+	last->owner = s->vcpu;
+	last->unhooked = s->tsc_start;
+	last->rehooked = event->tsc;
+	last->event = event_id;
+	return 0;
+}
+
+void xf_spurious_free(struct xf_domain *d)
+{
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (xf_map_next(&d->last_hook, &cursor, &key, &value))
+		free((void *)(uintptr_t)value);
+	xf_map_free(&d->last_hook);
+	free(d->changes);
+	d->changes = NULL;
+	d->nchanges = 0;
+}
