@@ -93,7 +93,8 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v)
 	v->user_fault = false;
 	v->fault_open = false;
 	v->multicall_updates = 0;
-	v->flushes[0] = v->flushes[1] = 0;
+	xf_flush_take(a, v, NULL, 0);
+	xf_flush_take(a, v, NULL, 1);
 	return code;
 }
 
@@ -295,7 +296,8 @@ static int cr3(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *
 	if (v->cr3 != event->frame)
 		xf_fork_task_switch(a, v, event);
 	v->cr3 = event->frame;
-	return xf_flush_event(a, v, event);
+	xf_flush_other(a, v, event);
+	return 0;
 }
 
 static int domain_removed(struct xf_analyzer *a, uint64_t id)
@@ -322,7 +324,6 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 
 static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
-	unsigned reason;
 	int code;
 
 	switch (event->kind) {
@@ -339,10 +340,8 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 	case XF_UNSHADOW:
 		return xf_shadow_add(a, v, NULL, event, a->event_id);
 	case XF_FLUSH:
-		reason = event->arg1 & 1;
-		if (!v->flushes[reason]++)
-			v->flush_event[reason] = a->event_id;
-		return xf_flush_event(a, v, event);
+		xf_flush_hook(a, v, event);
+		return 0;
 	case XF_SPURIOUS:
 		return reported_spurious(a, v, event);
 	case XF_IRET:
@@ -371,14 +370,13 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
 	case XF_MMUEXT:
 		v->spaces += event->count == 2;
-		code = xf_flush_event(a, v, event);
-		if (code)
-			return code;
+		xf_flush_other(a, v, event);
 		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
 	case XF_CR3_WRITE:
 		return cr3(a, v, event);
 	case XF_INVLPG:
-		return xf_flush_event(a, v, event);
+		xf_flush_other(a, v, event);
+		return 0;
 	case XF_DOMAIN_REMOVE:
 		return domain_removed(a, event->arg1);
 	default:

@@ -5,39 +5,56 @@
  */
 #include "analyzer/state.h"
 
-int xf_flush_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+static void add(struct xf_flushes *to, const struct xf_flushes *from)
 {
-	enum xf_reach reach = XF_REACH_UNKNOWN;
-	enum xf_cause cause = XF_CAUSE_HYPERCALL;
-	struct xf_fork *fork = v->fork;
-	struct xf_flushes *f;
+	to->n += from->n;
+	to->cpus += from->cpus;
+	to->has_cpus |= from->has_cpus;
+}
 
-	switch (event->kind) {
-	case XF_FLUSH:
-		cause = event->arg1 & 1 ? XF_CAUSE_REHOOK : XF_CAUSE_UNHOOK;
-		/* all ones, of 32 or 64 bits, stands for everything */
-		reach = event->va == UINT64_MAX || event->va == UINT32_MAX ? XF_REACH_ALL
-									   : XF_REACH_ADDRESS;
-		break;
-	case XF_INVLPG:
-		cause = XF_CAUSE_INVLPG;
-		reach = XF_REACH_ADDRESS;
-		break;
-	case XF_CR3_WRITE:
-		cause = XF_CAUSE_CR3;
-		reach = XF_REACH_ALL;
-		break;
-	default:
-		break;
+/* A flush for a hook is recorded just before the hook's own record, and belongs to whom that does. */
+void xf_flush_hook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	/* all ones, of 32 or 64 bits, stands for everything */
+	bool all = event->va == UINT64_MAX || event->va == UINT32_MAX;
+	unsigned reason = event->arg1 & 1;
+	struct xf_flushes *f = &v->flushes[reason][all ? XF_REACH_ALL : XF_REACH_ADDRESS];
+
+	if (!f->n)
+		v->flush_event[reason] = a->event_id;
+	f->n++;
+	f->has_cpus = true;
+	f->cpus += (unsigned)__builtin_popcountll(event->arg2);
+}
+
+unsigned xf_flush_take(
+	struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork, unsigned reason)
+{
+	struct xf_flushes(*to)[XF_REACHES] = fork ? fork->flushes : a->flushes;
+	unsigned n = 0;
+
+	for (int reach = 0; reach < XF_REACHES; reach++) {
+		struct xf_flushes *f = &v->flushes[reason][reach];
+
+		n += (unsigned)f->n;
+		add(&to[reason ? XF_CAUSE_REHOOK : XF_CAUSE_UNHOOK][reach], f);
+		*f = (struct xf_flushes){0};
 	}
-	f = fork && !fork->suspended && fork->vcpu == v ? &fork->flushes[cause][reach]
-							: &a->flushes[cause][reach];
-	f->n += event->kind == XF_MMUEXT && event->has & XF_HAS_COUNT ? event->count : 1;
-	if (event->kind == XF_FLUSH) {
-		f->has_cpus = true;
-		f->cpus += (unsigned)__builtin_popcountll(event->arg2);
-	}
-	return 0;
+	return n;
+}
+
+void xf_flush_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	enum xf_reach reach = event->kind == XF_INVLPG	    ? XF_REACH_ADDRESS
+			      : event->kind == XF_CR3_WRITE ? XF_REACH_ALL
+							    : XF_REACH_UNKNOWN;
+	enum xf_cause cause = event->kind == XF_INVLPG	    ? XF_CAUSE_INVLPG
+			      : event->kind == XF_CR3_WRITE ? XF_CAUSE_CR3
+							    : XF_CAUSE_HYPERCALL;
+	bool inside = v->fork && !v->fork->suspended && v->fork->vcpu == v;
+
+	(inside ? v->fork->flushes : a->flushes)[cause][reach].n +=
+		event->kind == XF_MMUEXT && event->has & XF_HAS_COUNT ? event->count : 1;
 }
 
 int xf_flush_write(struct xf_analyzer *a, const struct xf_fork *fork)
@@ -62,9 +79,7 @@ void xf_flush_add(struct xf_flushes (*to)[XF_REACHES], struct xf_flushes (*from)
 {
 	for (int cause = 0; cause < XF_CAUSES; cause++) {
 		for (int reach = 0; reach < XF_REACHES; reach++) {
-			to[cause][reach].n += from[cause][reach].n;
-			to[cause][reach].cpus += from[cause][reach].cpus;
-			to[cause][reach].has_cpus |= from[cause][reach].has_cpus;
+			add(&to[cause][reach], &from[cause][reach]);
 		}
 	}
 }

@@ -139,7 +139,7 @@ static struct xf_fork *new_fork(
 	fork->first_vcpu = fork->vcpu = v;
 	fork->tsc_start = fork->tsc_end = event->tsc;
 	fork->first_event = a->event_id;
-	if (v->flushes[0] && v->flush_event[0] < fork->first_event)
+	if (v->flushes[0][XF_REACH_ALL].n && v->flush_event[0] < fork->first_event)
 		fork->first_event = v->flush_event[0];
 	fork->cut = v->cut;
 	fork->next = v->domain->forks;

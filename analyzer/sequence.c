@@ -101,12 +101,14 @@ int xf_sequence_emulated(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_for
 }
 
 /* The flush that Xen records just before the unhook or rehook that it is made for. */
-static void take_flushes(struct xf_vcpu *v, struct xf_sequence *s, int reason)
+static void take_flushes(
+	struct xf_analyzer *a, struct xf_vcpu *v, struct xf_sequence *s, unsigned reason)
 {
-	s->costs.flushes += v->flushes[reason];
-	if (v->flushes[reason] && !reason && v->flush_event[0] < s->first_event)
+	unsigned n = xf_flush_take(a, v, s->fork, reason);
+
+	s->costs.flushes += n;
+	if (n && !reason && v->flush_event[0] < s->first_event)
 		s->first_event = v->flush_event[0];
-	v->flushes[reason] = 0;
 }
 
 int xf_sequence_end_hooked(
@@ -167,7 +169,7 @@ int xf_sequence_unhooked(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_for
 	if (event->has & XF_HAS_LATE)
 		s->slack = event->tsc_late - event->tsc;
 	if (!shadow) {
-		take_flushes(v, s, 0);
+		take_flushes(a, v, s, 0);
 		s->has_base = true;
 		s->va_base = event->arg2 << 21;
 		slot = xf_map_put(&d->by_l2, event->arg2);
@@ -187,7 +189,7 @@ int xf_sequence_rehooked(
 
 	if (!slot) {
 		a->findings[XF_FINDING_UNMATCHED_REHOOK]++;
-		v->flushes[1] = 0;
+		xf_flush_take(a, v, NULL, 1);
 		return 0;
 	}
 	s = (struct xf_sequence *)(uintptr_t)*slot;
@@ -198,7 +200,7 @@ int xf_sequence_rehooked(
 		s->costs.ptes = event->count;
 	if (event->has & XF_HAS_LATE && event->tsc_late - event->tsc > s->slack)
 		s->slack = event->tsc_late - event->tsc;
-	take_flushes(v, s, 1);
+	take_flushes(a, v, s, 1);
 	code = xf_spurious_rehooked(a, s, event, event_id);
 	if (code)
 		return code;

@@ -151,7 +151,7 @@ struct xf_vcpu {
 	int64_t fault_event;
 	uint64_t cr3;		    /* frame, 0 = unknown */
 	unsigned multicall_updates; /* update_va_mapping calls in the current multicall */
-	unsigned flushes[2];	    /* by reason, of the hook record that follows */
+	struct xf_flushes flushes[2][XF_REACHES]; /* by reason, of the hook record that follows */
 	int64_t flush_event[2];
 };
 
@@ -316,7 +316,10 @@ int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_sequence *s,
 void xf_spurious_free(struct xf_domain *d);
 
 /* flush.c: TLB flushes, of a fork or (fork NULL) of what is outside of forks */
-int xf_flush_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+void xf_flush_hook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+unsigned xf_flush_take(
+	struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork, unsigned reason);
+void xf_flush_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_flush_write(struct xf_analyzer *a, const struct xf_fork *fork);
 void xf_flush_add(struct xf_flushes (*to)[XF_REACHES], struct xf_flushes (*from)[XF_REACHES]);
 
