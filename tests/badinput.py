@@ -325,7 +325,9 @@ def stdout_case(folder: Path) -> None:
             done = subprocess.run(
                 ["bash", "-c", line], capture_output=True, timeout=TIMEOUT, check=False
             )
-            equal(f"{command} {form} | head -1 says", done.stderr, b"")
+            # Text tables end with losses and doubts, which a short table reaches.
+            said = [] if form == "text" else done.stderr.splitlines()
+            equal(f"{command} {form} | head -1 says", said, [])
             check(done.stdout, f"{command} {form} | head -1 prints nothing")
 
 
