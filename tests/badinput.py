@@ -383,6 +383,42 @@ def signal_case(folder: Path, number: int, pause: float) -> None:
         equal("files left behind", leftovers(folder, ["t.db"]), [])
 
 
+def slow_case(folder: Path) -> None:
+    """A pipe that is quiet for a while is not at its end; SIGINT stops a reader of it at once."""
+    data = scenarios.many_pcpus().trace.bytes(10)
+    (folder / "t.bin").write_bytes(data)
+    run("import", "-o", folder / "t.db", folder / "t.bin").expect(0)
+    rows = run("events", folder / "t.bin", "--format", "csv").expect(0).out
+    for command in (["import", "-o", str(folder / "p.db"), "-"], ["events", "-", "--format", "csv"]):
+        with subprocess.Popen(
+            [PROGRAM, *command],
+            stdin=subprocess.PIPE,
+            stdout=open(folder / "out", "wb"),
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            assert process.stdin
+            for begin in range(0, len(data), 60_001):
+                time.sleep(0.5)
+                process.stdin.write(data[begin : begin + 60_001])
+                process.stdin.flush()
+            process.stdin.close()
+            equal(f"{command[0]}: exit status", process.wait(timeout=TIMEOUT), 0)
+    equal("rows from the slow pipe", (folder / "out").read_text(), rows)
+    same = Database(folder / "p.db").dump() == Database(folder / "t.db").dump()
+    check(same, "a slow pipe gives another database than the file")
+    command = [PROGRAM, "events", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            equal("events: exit status", process.wait(timeout=20), 130)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            check(False, "events still runs 20 s after SIGINT")
+
+
 def options_case(folder: Path) -> None:
     """Wrong options are usage errors that say what is wrong."""
     (folder / "t.bin").write_bytes(good_trace().bytes())
@@ -677,6 +713,7 @@ def main() -> int:
         ("SIGTERM in the middle", signal_case, (signal.SIGTERM, 0.5)),
         ("SIGKILL in the middle", signal_case, (signal.SIGKILL, 0.5)),
         ("SIGINT at once", signal_case, (signal.SIGINT, 0.05)),
+        ("a slow pipe", slow_case, ()),
         ("wrong options", options_case, ()),
         ("symbol files that are none", symbols_case, ()),
     ]
