@@ -584,6 +584,11 @@ uint64_t xf_framer_size(const struct xf_framer *f)
 	return xf_source_size(f->source);
 }
 
+bool xf_framer_live(const struct xf_framer *f)
+{
+	return xf_source_live(f->source);
+}
+
 void xf_framer_free(struct xf_framer *f)
 {
 	if (!f)
