@@ -231,7 +231,9 @@ void xf_shadow_free(struct xf_domain *d);
 /* cow.c: what a write fault and the PTE write behind it tell of a page-table page */
 #define XF_ALL_SLOTS UINT32_MAX /* the trace does not say which */
 int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot);
-int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot);
+/* shift: log2 of a PTE's size */
+int xf_cow_break(
+	struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot, unsigned shift);
 int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *sequence);
 int xf_cow_finish(struct xf_analyzer *a);
 void xf_cow_free(struct xf_domain *d);
