@@ -389,7 +389,8 @@ def slow_case(folder: Path) -> None:
     (folder / "t.bin").write_bytes(data)
     run("import", "-o", folder / "t.db", folder / "t.bin").expect(0)
     rows = run("events", folder / "t.bin", "--format", "csv").expect(0).out
-    for command in (["import", "-o", str(folder / "p.db"), "-"], ["events", "-", "--format", "csv"]):
+    importing = ["import", "-o", str(folder / "p.db"), "-"]
+    for command in (importing, ["events", "-", "--format", "csv"]):
         with subprocess.Popen(
             [PROGRAM, *command],
             stdin=subprocess.PIPE,

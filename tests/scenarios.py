@@ -56,7 +56,7 @@ class Process:
     """A Linux process in a PV guest: its L1 pages and what the kernel does with them.
 
     frame: of its first page-table page in the guest's direct map; va: first address it uses; its L1
-    page i serves va + 2 MiB * i.
+    page i serves va + 2 MiB * i (4 MiB where it has two levels).
     """
 
     def __init__(self, trace: Trace, frame: int, pages: int, slots: int, va: int) -> None:
@@ -71,7 +71,8 @@ class Process:
 
     def address(self, page: int, slot: int) -> int:
         """The VA that this PTE maps."""
-        return self.va + (page << 21) + (self.first_slot + slot << 12)
+        two_level = self.trace.guest_bits == 32 and not self.trace.pae
+        return self.va + (page << (22 if two_level else 21)) + (self.first_slot + slot << 12)
 
     def write_protect(self, pcpu: int, begin: int, end: int, fork: Fork) -> None:
         """Part of fork(): PTEs number begin..end-1 lose RW, the child's are queued and flushed."""
