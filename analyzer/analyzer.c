@@ -172,13 +172,12 @@ static bool user_address(const struct xf_event *event)
  */
 static bool handles_fault(struct xf_vcpu *v, const struct xf_event *event)
 {
-	unsigned slot = (unsigned)(event->va & 4095) >> xf_pte_shift(event->raw_id);
+	unsigned shift = xf_pte_shift(event->raw_id);
+	uint64_t last_slot = (4096u >> shift) - 1;
 	bool open = v->fault_open;
 
 	v->fault_open = false;
-	if (!open || xf_pte_shift(event->raw_id) != 3)
-		return false;
-	if ((v->fault_va >> 12 & 511) != slot)
+	if (!open || (v->fault_va >> 12 & last_slot) != (event->va & 4095) >> shift)
 		return false;
 	/* a 2006 unhook says which 2 MiB the page maps */
 	return event->kind != XF_UNHOOK || event->raw_id >> 16 == 0x040 ||
@@ -226,7 +225,7 @@ static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 	int code = 0;
 
 	if (handles_fault(v, event)) {
-		code = xf_cow_break(a, v, write.page, slot);
+		code = xf_cow_break(a, v, write.page, slot, xf_pte_shift(event->raw_id));
 	} else if (protects(v, event)) {
 		code = xf_fork_write(a, v, &write, event, &fork);
 	}
@@ -254,7 +253,7 @@ static int unhook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_even
 	if (code)
 		return code;
 	if (handles_fault(v, event)) {
-		code = xf_cow_break(a, v, write.page, slot);
+		code = xf_cow_break(a, v, write.page, slot, xf_pte_shift(event->raw_id));
 	} else if (!xf_map_get(&v->domain->writers, event->rip)) {
 		code = xf_fork_write(a, v, &write, event, &fork);
 	}
@@ -304,6 +303,8 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 {
 	uint64_t *slot = xf_map_get(&a->domains, id);
 	struct xf_domain *d = slot ? (struct xf_domain *)(uintptr_t)*slot : NULL;
+	uint64_t number, value;
+	size_t cursor = 0;
 	int code = 0;
 
 	/* its id may come again and be another domain */
@@ -318,6 +319,9 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 		xf_spurious_free(d);
 		xf_map_free(&d->writers);
 		xf_map_free(&d->page_mm);
+		/* the new one begins here, nothing of it was cut */
+		while (xf_map_next(&d->vcpus, &cursor, &number, &value))
+			((struct xf_vcpu *)(uintptr_t)value)->cut = false;
 	}
 	return code;
 }

@@ -179,14 +179,15 @@ static int broken(struct xf_analyzer *a, struct xf_claim *claim, unsigned slot)
 	return xf_rows_add_cow(a, claim->sequence_id);
 }
 
-int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot)
+int xf_cow_break(
+	struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot, unsigned shift)
 {
 	struct xf_pt_page *p = page_of(a, v->domain, page);
 	int code;
 
 	if (!p)
 		return -XF_INTERNAL;
-	code = learn_base(a, v->domain, p, v->fault_va & ~0x1fffffull);
+	code = learn_base(a, v->domain, p, v->fault_va & ~((4096ull >> shift << 12) - 1));
 	/* P and W: a write to an entry that was there, but write-protected */
 	if (code || (v->fault_error & 3) != 3)
 		return code;

@@ -97,10 +97,28 @@ int xf_fork_settle(struct xf_analyzer *a, struct xf_fork *fork)
 	return write_fork(a, fork);
 }
 
+/* Closes what runs of the fork are open, on whichever vCPU, and keeps the fork meanwhile. */
+static int end_runs(struct xf_analyzer *a, struct xf_fork *fork, enum xf_end why)
+{
+	uint64_t number, value;
+	size_t cursor = 0;
+	int code = 0;
+
+	fork->open++;
+	while (!code && xf_map_next(&fork->first_vcpu->domain->vcpus, &cursor, &number, &value)) {
+		struct xf_vcpu *v = (struct xf_vcpu *)(uintptr_t)value;
+
+		if (v->run && v->run->fork == fork)
+			code = xf_sequence_end_run(a, v, why);
+	}
+	fork->open--;
+	return code;
+}
+
 static int end_fork(struct xf_analyzer *a, struct xf_fork *fork, enum xf_end why)
 {
 	struct xf_vcpu *v = fork->vcpu;
-	int code = 0;
+	int code;
 
 	if (fork->ended)
 		return 0;
@@ -108,12 +126,7 @@ static int end_fork(struct xf_analyzer *a, struct xf_fork *fork, enum xf_end why
 	fork->ended_by = why;
 	if (v->fork == fork)
 		v->fork = NULL;
-	fork->open++; /* keep it while its last run is closed */
-	if (v->run && v->run->fork == fork)
-		code = xf_sequence_end_run(a, v, why);
-	if (fork->first_vcpu->run && fork->first_vcpu->run->fork == fork && !code)
-		code = xf_sequence_end_run(a, fork->first_vcpu, why);
-	fork->open--;
+	code = end_runs(a, fork, why);
 	/* those that waited for this one's fate are on their own now */
 	for (struct xf_fork *f = fork->first_vcpu->domain->forks, *next; f && !code; f = next) {
 		next = f->next;
@@ -376,8 +389,10 @@ int xf_fork_loss(struct xf_analyzer *a, struct xf_vcpu *v)
 static int join_moved(struct xf_analyzer *a, struct xf_fork *first, struct xf_fork *rest)
 {
 	struct xf_costs *to = &first->costs, *from = &rest->costs;
-	int code = xf_rows_move_fork(a, rest->id, first->id);
+	int code = end_runs(a, first, XF_END_NEXT);
 
+	if (!code)
+		code = xf_rows_move_fork(a, rest->id, first->id);
 	to->ptes += from->ptes;
 	to->faults += from->faults;
 	to->unhooks += from->unhooks;
@@ -428,10 +443,13 @@ int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d)
 		struct xf_fork *f = d->forks;
 
 		f->maybe = NULL;
-		if (f->ended)
-			code = write_fork(a, f);
-		else
+		if (f->ended) {
+			code = end_runs(a, f, f->ended_by);
+			if (!code)
+				code = write_fork(a, f);
+		} else {
 			code = end_fork(a, f, f->maybe_pinned ? XF_END_PIN : XF_END_END);
+		}
 	}
 	return code;
 }

@@ -299,7 +299,9 @@ void xf_shadow_free(struct xf_domain *d);
 #define XF_ALL_SLOTS UINT32_MAX /* the trace does not say which */
 int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot,
 	int64_t sequence_id);
-int xf_cow_break(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot);
+/* shift: log2 of a PTE's size */
+int xf_cow_break(
+	struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot, unsigned shift);
 /* A COW break without a PTE write of its own: the page is reused, the hypercall shows no slot. */
 int xf_cow_reuse(struct xf_analyzer *a, struct xf_vcpu *v);
 int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *sequence);

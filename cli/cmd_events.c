@@ -270,7 +270,11 @@ static int next(struct events *e, int64_t *id, struct xf_event *event, struct xf
 			xf_event_of_row(&e->dictionary, e->stmt, id, event);
 		return code;
 	}
-	code = xf_pump_next(e->pump, event, err);
+	do {
+		code = xf_pump_next(e->pump, event, err);
+	} while (code == XF_AGAIN && !xf_stop_requested());
+	if (code == XF_AGAIN)
+		return xf_fail(err, XF_INTERRUPTED, "interrupted");
 	*id = ++e->last_id;
 	return code;
 }

@@ -35,6 +35,9 @@ static void catch_signals(void)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
+	/* a file over the limit is a failed write like any other */
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGXFSZ, &action, NULL);
 }
 
 void xf_warn(const char *format, ...)

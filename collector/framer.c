@@ -184,13 +184,16 @@ static const char *other_file(const uint8_t *p, size_t have)
 
 int xf_framer_detect(struct xf_framer *f, struct xf_error *err)
 {
-	int code = xf_source_fill(f->source, DETECT, err);
-	const uint8_t *p = xf_source_data(f->source);
-	size_t have = xf_source_have(f->source);
+	const uint8_t *p;
 	uint32_t pcpu, size;
+	size_t have;
+	int code;
 
 	if (f->detected)
 		return 0;
+	code = xf_source_fill(f->source, DETECT, err);
+	p = xf_source_data(f->source);
+	have = xf_source_have(f->source);
 	if (code == XF_AGAIN && have < 4096)
 		return XF_AGAIN;
 	if (code < 0 && code != XF_AGAIN)
@@ -579,6 +582,11 @@ uint64_t xf_framer_offset(const struct xf_framer *f)
 uint64_t xf_framer_size(const struct xf_framer *f)
 {
 	return xf_source_size(f->source);
+}
+
+bool xf_framer_live(const struct xf_framer *f)
+{
+	return xf_source_live(f->source);
 }
 
 void xf_framer_free(struct xf_framer *f)

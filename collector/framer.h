@@ -57,6 +57,9 @@ size_t xf_framer_record(
 uint64_t xf_framer_offset(const struct xf_framer *framer);
 uint64_t xf_framer_size(const struct xf_framer *framer);
 
+/* True where XF_AGAIN means that the source may stay quiet for long. */
+bool xf_framer_live(const struct xf_framer *framer);
+
 void xf_framer_free(struct xf_framer *framer);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct batch {
 	size_t n;
-	int code; /* what ended the reader, 1 = nothing did */
+	int code; /* what ended the reader, 1 = nothing did, XF_AGAIN = it waits for its source */
 	struct xf_event events[BATCH];
 };
 
@@ -40,9 +40,6 @@ static void fill(struct xf_pump *p, struct batch *b)
 			break;
 		b->n++;
 	}
-	/* a signal: go on, or the interrupt flag says otherwise */
-	if (b->code == XF_AGAIN)
-		b->code = 1;
 }
 
 static void *work(void *data)
@@ -51,7 +48,7 @@ static void *work(void *data)
 	int code = 1;
 
 	pthread_mutex_lock(&p->lock);
-	while (!p->quit && code == 1) {
+	while (!p->quit && (code == 1 || code == XF_AGAIN)) {
 		struct batch *b = &p->batches[p->filled % BATCHES];
 
 		if (p->filled - p->emptied == BATCHES) {
@@ -101,10 +98,17 @@ int xf_pump_next(struct xf_pump *p, struct xf_event *event, struct xf_error *err
 	struct batch *b = &p->batches[p->emptied % BATCHES];
 
 	while (!p->holding || p->at == b->n) {
-		if (p->holding && b->code != 1) {
-			if (b->code < 0)
+		int code = p->holding ? b->code : 1;
+
+		if (code == XF_AGAIN) {
+			/* the caller may want to stop; next time the following batch is looked at */
+			b->code = 1;
+			return XF_AGAIN;
+		}
+		if (code != 1) {
+			if (code < 0)
 				*err = p->err;
-			return b->code;
+			return code;
 		}
 		pthread_mutex_lock(&p->lock);
 		if (p->holding) {

@@ -13,7 +13,10 @@ struct xf_pump;
 /* Starts the thread.  The reader stays the caller's. */
 int xf_pump_start(struct xf_pump **pump, struct xf_reader *reader, struct xf_error *err);
 
-/* The next event: 1, 0 = end, negative = the reader's failure.  Never XF_AGAIN. */
+/*
+ * The next event: 1, 0 = end, XF_AGAIN = the source is quiet, ask again (or interrupt), negative = the
+ * reader's failure.
+ */
 int xf_pump_next(struct xf_pump *pump, struct xf_event *event, struct xf_error *err);
 
 /* The reader ends where it is (xf_reader_interrupt()); what it has read still comes out. */

@@ -302,6 +302,11 @@ uint64_t xf_reader_size(const struct xf_reader *r)
 	return xf_framer_size(r->stream.framer);
 }
 
+bool xf_reader_live(const struct xf_reader *r)
+{
+	return xf_framer_live(r->stream.framer);
+}
+
 void xf_reader_close(struct xf_reader *r)
 {
 	if (!r)

@@ -66,6 +66,9 @@ const struct xf_record_table *xf_reader_records(const struct xf_reader *reader);
 uint64_t xf_reader_offset(const struct xf_reader *reader);
 uint64_t xf_reader_size(const struct xf_reader *reader);
 
+/* True where XF_AGAIN means that the source may stay quiet for long. */
+bool xf_reader_live(const struct xf_reader *reader);
+
 void xf_reader_close(struct xf_reader *reader);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
+
 /* clang-format off */
 #define VA(at)	    {XF_FIELD_VA, at, 0}
 #define VA64(at)    {XF_FIELD_VA, at, 1}
@@ -219,13 +221,21 @@ static const struct {
 
 #define SLOTS	  4096 /* a power of two, far more than a sane stream has ids */
 #define MAX_SLOTS 3072
+#define MAX_MORE  (256 * 1024) /* damage can make up millions of ids: a bound for the memory */
 
+/*
+ * Slots never move: callers keep them while others are made.  What finds no place in the fast table
+ * goes to `more`, beyond MAX_MORE only if it can be decoded; the rest share one slot.
+ */
 struct xf_record_table {
 	bool fixed;
 	bool has_prefix; /* 3.2 or 3.3 */
 	unsigned used;
-	struct xf_record_slot spare; /* what no longer fits in the table */
+	struct xf_record_slot spare;
 	struct xf_record_slot slots[SLOTS];
+	struct xf_record_slot **more;
+	size_t nmore, more_room;
+	struct xf_map by_id; /* id and length -> slot in more */
 };
 
 const char *xf_stream_format_name(enum xf_stream_format format)
@@ -239,15 +249,19 @@ struct xf_record_table *xf_record_table_new(enum xf_stream_format format)
 {
 	struct xf_record_table *table = calloc(1, sizeof(*table));
 
-	if (table) {
+	if (table)
 		table->fixed = format != XF_STREAM_VARIABLE;
-		table->spare.name = NULL;
-	}
 	return table;
 }
 
 void xf_record_table_free(struct xf_record_table *table)
 {
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->nmore; i++)
+		free(table->more[i]);
+	free(table->more);
+	xf_map_free(&table->by_id);
 	free(table);
 }
 
@@ -306,6 +320,42 @@ static void note_release(struct xf_record_table *table, uint32_t id)
 	for (size_t i = 0; i < SLOTS; i++)
 		if (table->slots[i].used)
 			resolve(table, &table->slots[i]);
+	for (size_t i = 0; i < table->nmore; i++)
+		resolve(table, table->more[i]);
+}
+
+/* A slot outside of the fast table; without memory the shared one. */
+static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t id, unsigned words)
+{
+	struct xf_record_slot slot = {.id = id, .words = (uint8_t)words, .used = true}, *made;
+	uint64_t key = (uint64_t)words << 32 | id, *found = xf_map_get(&table->by_id, key);
+
+	if (found)
+		return (struct xf_record_slot *)(uintptr_t)*found;
+	note_release(table, id);
+	resolve(table, &slot);
+	if (table->nmore >= MAX_MORE && !slot.layout)
+		return &table->spare;
+	if (table->nmore == table->more_room) {
+		size_t room = table->more_room ? 2 * table->more_room : 1024;
+		struct xf_record_slot **bigger =
+			realloc(table->more, room * sizeof(struct xf_record_slot *));
+
+		if (!bigger)
+			return &table->spare;
+		table->more = bigger;
+		table->more_room = room;
+	}
+	made = malloc(sizeof(*made));
+	found = made ? xf_map_put(&table->by_id, key) : NULL;
+	if (!found) {
+		free(made);
+		return &table->spare;
+	}
+	*made = slot;
+	*found = (uintptr_t)made;
+	table->more[table->nmore++] = made;
+	return made;
 }
 
 struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id, unsigned words)
@@ -320,7 +370,7 @@ struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id
 		if (slot->used)
 			continue;
 		if (table->used == MAX_SLOTS)
-			return &table->spare;
+			return more_slot(table, id, words);
 		table->used++;
 		*slot = (struct xf_record_slot){.id = id, .words = (uint8_t)words, .used = true};
 		note_release(table, id);
@@ -331,13 +381,15 @@ struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id
 
 const struct xf_record_slot *xf_record_next(const struct xf_record_table *table, size_t *cursor)
 {
-	while (*cursor < SLOTS) {
-		const struct xf_record_slot *slot = &table->slots[(*cursor)++];
+	while (*cursor < SLOTS + table->nmore) {
+		size_t i = (*cursor)++;
+		const struct xf_record_slot *slot =
+			i < SLOTS ? &table->slots[i] : table->more[i - SLOTS];
 
 		if (slot->used && slot->records)
 			return slot;
 	}
-	if ((*cursor)++ == SLOTS && table->spare.records)
+	if ((*cursor)++ == SLOTS + table->nmore && table->spare.records)
 		return &table->spare;
 	return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,6 +83,14 @@ int xf_source_open(struct xf_source **source, const char *path, struct xf_error 
 	return code;
 }
 
+/* Waits for bytes of a pipe, but not for long: the caller may be asked to stop meanwhile. */
+static bool readable(const struct xf_source *s)
+{
+	struct pollfd poll_fd = {.fd = s->fd, .events = POLLIN};
+
+	return s->regular || s->read || poll(&poll_fd, 1, 200) > 0;
+}
+
 int xf_source_fill(struct xf_source *s, size_t n, struct xf_error *err)
 {
 	if (s->end - s->start >= n)
@@ -94,8 +103,11 @@ int xf_source_fill(struct xf_source *s, size_t n, struct xf_error *err)
 	while (s->end - s->start < n && !s->eof) {
 		void *to = s->buffer + s->end;
 		size_t room = BUFFER - s->end;
-		ssize_t got = s->read ? s->read(s->data, to, room) : read(s->fd, to, room);
+		ssize_t got;
 
+		if (!readable(s))
+			return XF_AGAIN;
+		got = s->read ? s->read(s->data, to, room) : read(s->fd, to, room);
 		if (got > 0) {
 			s->end += (size_t)got;
 		} else if (!got) {
@@ -134,6 +146,11 @@ uint64_t xf_source_offset(const struct xf_source *s)
 uint64_t xf_source_size(const struct xf_source *s)
 {
 	return s->size;
+}
+
+bool xf_source_live(const struct xf_source *s)
+{
+	return s->read != NULL;
 }
 
 bool xf_source_can_reread(const struct xf_source *s)

@@ -48,6 +48,9 @@ void xf_source_skip(struct xf_source *source, size_t n);
 uint64_t xf_source_offset(const struct xf_source *source);
 uint64_t xf_source_size(const struct xf_source *source);
 
+/* True where bytes come from a function: it may give none for long. */
+bool xf_source_live(const struct xf_source *source);
+
 /* True where xf_source_reread() works: regular files. */
 bool xf_source_can_reread(const struct xf_source *source);
 int xf_source_reread(

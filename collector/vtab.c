@@ -174,8 +174,8 @@ static int next_row(sqlite3_vtab_cursor *cursor)
 				    : xf_reader_next(c->reader, &c->event, &config->err);
 		if (code != XF_AGAIN)
 			break;
-		/* a signal, or a live source that is quiet: the caller decides */
-		if (config->reader) {
+		/* a live source that is quiet: the caller decides; a pipe: shall we stop? */
+		if (!config->pump && xf_reader_live(c->reader)) {
 			config->again = true;
 			code = 0;
 			break;
