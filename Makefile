@@ -118,6 +118,15 @@ bench: deps
 	@$(MAKE) --no-print-directory run-bench
 
 .PHONY: run-demo run-check run-bench
+bench_bin = $(O)/bench/repeat $(O)/bench/measure $(O)/bench/floor
+$(O)/bench/%: tests/bench/%.c $(O)/libxenfault.a
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(O)/libxenfault.a $(LIBS)
+
+run-bench: all $(bench_bin)
+	@sh tests/bench/bench.sh $(O)
+
 demo_db = $(O)/demo.db
 run-demo: all
 	@mkdir -p $(O)/demo

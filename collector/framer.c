@@ -332,7 +332,8 @@ void xf_chunk_free(struct xf_framer *f, struct xf_chunk *chunk)
 }
 
 /* Makes a chunk of the first n available bytes and consumes them. */
-static int emit(struct xf_framer *f, struct xf_chunk **out, size_t n, struct xf_error *err)
+static int emit(
+	struct xf_framer *f, struct xf_chunk **out, size_t n, uint64_t tsc, struct xf_error *err)
 {
 	struct xf_chunk *chunk = calloc(1, sizeof(*chunk));
 	int code;
@@ -344,6 +345,7 @@ static int emit(struct xf_framer *f, struct xf_chunk **out, size_t n, struct xf_
 	memcpy(chunk->data, xf_source_data(f->source), n);
 	chunk->length = (uint32_t)n;
 	chunk->pcpu = f->pcpu;
+	chunk->tsc = tsc;
 	chunk->pass = f->pass;
 	chunk->offset = xf_source_offset(f->source);
 	xf_source_skip(f->source, n);
@@ -419,13 +421,13 @@ static int next_window(struct xf_framer *f, struct xf_error *err)
 }
 
 /*
- * Length of the whole records at the start of n bytes.  Stops before what is no record; *why says
- * what stopped it (XF_DOUBT_COUNT: only the end of the bytes).
+ * Length of the whole records at the start of n bytes, and the last TSC in them (0 = none).  Stops
+ * before what is no record; *why says what stopped it (XF_DOUBT_COUNT: only the end of the bytes).
  */
-static size_t whole_records(
-	const struct xf_framer *f, const uint8_t *p, size_t n, enum xf_doubt_code *why)
+static size_t whole_records(const struct xf_framer *f, const uint8_t *p, size_t n, uint64_t *tsc,
+	enum xf_doubt_code *why)
 {
-	size_t at = 0;
+	size_t at = 0, timed = n;
 
 	*why = XF_DOUBT_COUNT;
 	while (at + 4 <= n) {
@@ -447,8 +449,11 @@ static size_t whole_records(
 		}
 		if (at + length > n)
 			break;
+		if (header >> 31)
+			timed = at;
 		at += length;
 	}
+	*tsc = timed < n ? get64(p + timed + 4) : 0;
 	return at;
 }
 
@@ -457,13 +462,14 @@ static int next_of_window(struct xf_framer *f, struct xf_chunk **chunk, struct x
 	size_t want = f->left < XF_CHUNK ? f->left : XF_CHUNK, have, n;
 	int code = xf_source_fill(f->source, want, err);
 	enum xf_doubt_code why;
+	uint64_t tsc;
 
 	if (code < 0)
 		return code;
 	have = xf_source_have(f->source);
 	if (have > want)
 		have = want;
-	n = whole_records(f, xf_source_data(f->source), have, &why);
+	n = whole_records(f, xf_source_data(f->source), have, &tsc, &why);
 	if (why == XF_DOUBT_SHORT_WINDOW) {
 		doubt(f, why, 1);
 		f->in_window = false;
@@ -478,7 +484,7 @@ static int next_of_window(struct xf_framer *f, struct xf_chunk **chunk, struct x
 		f->left = (uint32_t)n;
 	}
 	f->left -= (uint32_t)n;
-	return n ? emit(f, chunk, n, err) : 2;
+	return n ? emit(f, chunk, n, tsc, err) : 2;
 }
 
 /* Throws away the rest of a damaged window. */
@@ -561,7 +567,7 @@ static int next_fixed(struct xf_framer *f, struct xf_chunk **chunk, struct xf_er
 	f->seen_window = true;
 	f->previous = f->pcpu;
 	f->left = n == most;
-	return emit(f, chunk, n * step, err);
+	return emit(f, chunk, n * step, get64(xf_source_data(f->source) + (n - 1) * step + 4), err);
 }
 
 int xf_framer_next(struct xf_framer *f, struct xf_chunk **chunk, struct xf_error *err)

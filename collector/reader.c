@@ -86,27 +86,11 @@ static struct xf_pcpu *pcpu_of(struct xf_reader *r, uint32_t id, struct xf_error
 	return pcpu;
 }
 
-/* Latest TSC of a chunk (its last timed record), 0 = none. */
-static uint64_t latest_of(const struct xf_reader *r, const struct xf_chunk *chunk)
-{
-	uint64_t latest = 0;
-
-	for (size_t at = 0; at < chunk->length;) {
-		struct xf_record record;
-
-		at += xf_framer_record(r->stream.format, chunk->data + at, &record);
-		if (record.timed)
-			latest = record.tsc;
-	}
-	return latest;
-}
-
 /* Reads one more chunk: 1, 0 = there is none, XF_AGAIN, negative. */
 static int read_chunk(struct xf_reader *r, struct xf_error *err)
 {
 	struct xf_chunk *chunk;
 	struct xf_pcpu *pcpu;
-	uint64_t latest;
 	int code;
 
 	if (!r->stream.table && (code = start(r, err)))
@@ -126,12 +110,9 @@ static int read_chunk(struct xf_reader *r, struct xf_error *err)
 		r->before = r->latest;
 	}
 	xf_pcpu_add(pcpu, chunk);
-	code = xf_chunk_load(r->stream.framer, chunk, err);
-	if (code)
-		return code;
-	latest = latest_of(r, chunk);
-	if (latest > r->latest)
-		r->latest = latest;
+	if (chunk->tsc > r->latest)
+		r->latest = chunk->tsc;
+	code = 0;
 	if (pcpu->state != XF_PCPU_READY)
 		code = xf_pcpu_advance(pcpu, &r->stream, err);
 	return code ? code : 1;

@@ -257,7 +257,6 @@ static int column_value(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
 	const struct cursor *c = (const struct cursor *)cursor;
 	struct xf_vtab *config = ((struct table *)c->base.pVtab)->config;
 	const struct xf_event *e = &c->event;
-	bool writes_pte = xf_kind_writes_pte(e->kind) && e->has & XF_HAS_VA;
 	uint64_t value = 0;
 	unsigned has = 0; /* bit that must be set for a value */
 
@@ -290,8 +289,9 @@ static int column_value(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
 		break;
 	case COLUMN_PT_PAGE:
 	case COLUMN_SLOT:
-		if (!writes_pte)
+		if (!xf_kind_writes_pte(e->kind))
 			return SQLITE_OK;
+		has = XF_HAS_VA;
 		value = column == COLUMN_PT_PAGE ? e->va & ~4095ull
 						 : (e->va & 4095) >> xf_pte_shift(e->raw_id);
 		break;

@@ -97,17 +97,26 @@ static char *hexadecimal(char *end, uint64_t value)
 	return end;
 }
 
-/* One cell of a text table: aligned, and an overlong one pushes only as far as it must. */
-static void text_cell(struct xf_out *o, const char *cell, size_t length, bool left)
+/* Characters, not bytes: UTF-8 continuation bytes take no room. */
+static size_t characters(const char *text, size_t length)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < length; i++)
+		n += (text[i] & 0xc0) != 0x80;
+	return n;
+}
+
+/*
+ * One cell of a text table, so many characters wide: aligned, and an overlong one pushes only as far
+ * as it must.
+ */
+static void text_cell(struct xf_out *o, const char *cell, size_t length, size_t shown, bool left)
 {
 	const struct xf_column *column = &o->columns[o->column];
 	size_t width = column->width > 0 ? (size_t)column->width : length;
-	size_t shown = length;
 	bool last = o->column + 1 == o->ncolumns;
 
-	/* characters, not bytes: UTF-8 continuation bytes take no room */
-	for (size_t i = 0; i < length; i++)
-		shown -= (cell[i] & 0xc0) == 0x80;
 	if (o->column) {
 		put(o, " ", 1);
 		o->line++;
@@ -178,8 +187,9 @@ void xf_out_header(struct xf_out *o)
 			csv_text(o, column->name);
 		} else {
 			const char *title = column->title ? column->title : column->name;
+			size_t length = strlen(title);
 
-			text_cell(o, title, strlen(title), column->type == XF_CELL_TEXT);
+			text_cell(o, title, length, length, column->type == XF_CELL_TEXT);
 		}
 	}
 	o->column = o->line = o->due = 0;
@@ -218,7 +228,7 @@ static void number_cell(struct xf_out *o, const char *text, size_t length, bool 
 {
 	open_cell(o);
 	if (o->format == XF_FORMAT_TEXT) {
-		text_cell(o, text, length, false);
+		text_cell(o, text, length, length, false);
 	} else {
 		if (quoted)
 			put(o, "\"", 1);
@@ -272,9 +282,12 @@ void xf_out_real(struct xf_out *o, double value)
 
 void xf_out_text(struct xf_out *o, const char *text)
 {
+	size_t length = strlen(text);
+
 	open_cell(o);
 	if (o->format == XF_FORMAT_TEXT)
-		text_cell(o, text, strlen(text), o->columns[o->column].type == XF_CELL_TEXT);
+		text_cell(o, text, length, characters(text, length),
+			o->columns[o->column].type == XF_CELL_TEXT);
 	else if (o->format == XF_FORMAT_CSV)
 		csv_text(o, text);
 	else
@@ -286,7 +299,7 @@ void xf_out_null(struct xf_out *o)
 {
 	open_cell(o);
 	if (o->format == XF_FORMAT_TEXT)
-		text_cell(o, "-", 1, o->columns[o->column].type == XF_CELL_TEXT);
+		text_cell(o, "-", 1, 1, o->columns[o->column].type == XF_CELL_TEXT);
 	else if (o->format == XF_FORMAT_JSONL)
 		put_string(o, "null");
 	close_cell(o);

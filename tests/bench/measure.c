@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Runs a command with its output thrown away.  In: a command.
+ * Out: "SECONDS KIB" (wall clock, largest resident set) on stdout; the command's exit status.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	double begin = now();
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: measure COMMAND [ARGUMENT ...]\n");
+		return 2;
+	}
+	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		return 1;
+	}
+	if (!pid) {
+		int null = open("/dev/null", O_WRONLY);
+
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		execvp(argv[1], argv + 1);
+		_exit(127);
+	}
+	if (wait4(pid, &status, 0, &usage) != pid) {
+		perror("wait4");
+		return 1;
+	}
+	printf("%.3f %ld\n", now() - begin, usage.ru_maxrss);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
