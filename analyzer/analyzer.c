@@ -81,24 +81,29 @@ static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *eve
 	return (struct xf_vcpu *)(uintptr_t)*slot;
 }
 
-/* Nothing of a vCPU is carried over a loss on a pCPU where it ran or may have run. */
-static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v)
+/*
+ * Nothing of a vCPU is carried over a loss on a pCPU where it ran or may have run, or over the end of
+ * its domain.
+ */
+static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 {
-	int code = xf_fork_loss(a, v);
+	int code = xf_fork_break(a, v, why);
 
 	if (!code)
-		code = xf_sequence_end_run(a, v, XF_END_LOSS);
-	v->cut = true;
+		code = xf_sequence_end_run(a, v, why);
+	v->cut = why == XF_END_LOSS;
 	v->fork = NULL;
 	v->user_fault = false;
-	v->fault_open = false;
+	v->fault_open = v->handler.open = false;
+	v->change = 0;
 	v->multicall_updates = 0;
 	xf_flush_take(a, v, NULL, 0);
 	xf_flush_take(a, v, NULL, 1);
 	return code;
 }
 
-static int each_vcpu(struct xf_analyzer *a, struct xf_domain *d, bool all, uint32_t pcpu)
+/* Of a loss only those that were last on that pCPU; of the end of a domain all. */
+static int break_vcpus(struct xf_analyzer *a, struct xf_domain *d, enum xf_end why, uint32_t pcpu)
 {
 	uint64_t number, value;
 	size_t cursor = 0;
@@ -107,8 +112,8 @@ static int each_vcpu(struct xf_analyzer *a, struct xf_domain *d, bool all, uint3
 	while (!code && xf_map_next(&d->vcpus, &cursor, &number, &value)) {
 		struct xf_vcpu *v = (struct xf_vcpu *)(uintptr_t)value;
 
-		if (all || v->pcpu == pcpu)
-			code = break_vcpu(a, v);
+		if (why != XF_END_LOSS || v->pcpu == pcpu)
+			code = break_vcpu(a, v, why);
 	}
 	return code;
 }
@@ -132,7 +137,7 @@ static int lost(struct xf_analyzer *a, const struct xf_event *event)
 		if (!code)
 			code = xf_sequence_end_all_hooked(a, d, XF_END_LOSS);
 		if (!code)
-			code = each_vcpu(a, d, false, event->pcpu);
+			code = break_vcpus(a, d, XF_END_LOSS, event->pcpu);
 	}
 	return code;
 }
@@ -146,7 +151,7 @@ static int follow(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_even
 		uint64_t *ended = xf_map_get(&a->losses, event->pcpu);
 
 		if (ended && *ended >= v->tsc)
-			code = break_vcpu(a, v);
+			code = break_vcpu(a, v, XF_END_LOSS);
 		v->pcpu = event->pcpu;
 	}
 	if (!code && (v->change || v->handler.returned))
@@ -303,8 +308,6 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 {
 	uint64_t *slot = xf_map_get(&a->domains, id);
 	struct xf_domain *d = slot ? (struct xf_domain *)(uintptr_t)*slot : NULL;
-	uint64_t number, value;
-	size_t cursor = 0;
 	int code = 0;
 
 	/* its id may come again and be another domain */
@@ -313,15 +316,12 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 	if (d && !code)
 		code = xf_sequence_end_all_hooked(a, d, XF_END_UNSHADOW);
 	if (d && !code)
-		code = each_vcpu(a, d, true, 0);
+		code = break_vcpus(a, d, XF_END_END, 0);
 	if (d) {
 		xf_cow_free(d);
 		xf_spurious_free(d);
 		xf_map_free(&d->writers);
 		xf_map_free(&d->page_mm);
-		/* the new one begins here, nothing of it was cut */
-		while (xf_map_next(&d->vcpus, &cursor, &number, &value))
-			((struct xf_vcpu *)(uintptr_t)value)->cut = false;
 	}
 	return code;
 }

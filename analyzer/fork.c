@@ -198,6 +198,7 @@ static int walk(struct xf_analyzer *a, struct xf_fork *fork, struct xf_vcpu *v,
 	fork->maybe_pinned = false;
 	fork->vcpu = v;
 	fork->spaces = v->spaces;
+	fork->cr3 = v->cr3;
 	v->fork = fork;
 	return 0;
 }
@@ -321,9 +322,13 @@ int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v)
 
 	v->user_fault = true;
 	v->cut = false;
-	if (!fork || fork->suspended || fork->vcpu != v)
-		return 0;
-	return end_fork(a, fork, XF_END_FAULT);
+	if (fork && !fork->suspended && fork->vcpu == v)
+		return end_fork(a, fork, XF_END_FAULT);
+	/* where CR3 is recorded, a fault in the address space of a suspended fork shows that it is over */
+	for (fork = v->cr3 ? v->domain->forks : NULL; fork; fork = fork->next)
+		if (fork->suspended && !fork->ended && fork->cr3 == v->cr3)
+			return end_fork(a, fork, XF_END_FAULT);
+	return 0;
 }
 
 void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
@@ -362,7 +367,7 @@ int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event 
 	return 0;
 }
 
-int xf_fork_loss(struct xf_analyzer *a, struct xf_vcpu *v)
+int xf_fork_break(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 {
 	struct xf_fork *f, *next;
 	int code = 0;
@@ -373,7 +378,7 @@ int xf_fork_loss(struct xf_analyzer *a, struct xf_vcpu *v)
 		if (f->ended || (f->vcpu != v && !f->suspended))
 			continue;
 		f->cut = true;
-		code = end_fork(a, f, XF_END_LOSS);
+		code = end_fork(a, f, why);
 		/* ending one can free others that waited for it */
 		next = code ? NULL : v->domain->forks;
 		while (next && (next->ended || (next->vcpu != v && !next->suspended)))

@@ -166,6 +166,8 @@ int xf_sequence_unhooked(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_for
 	s->shadow = shadow;
 	s->cut |= cut;
 	s->costs.unhooks = 1;
+	/* the write that faulted; what follows while the page is out of sync is not seen */
+	s->costs.ptes = shadow;
 	if (event->has & XF_HAS_LATE)
 		s->slack = event->tsc_late - event->tsc;
 	if (!shadow) {

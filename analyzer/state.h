@@ -90,6 +90,7 @@ struct xf_fork {
 	bool suspended;	       /* a task switch came before its end */
 	uint64_t switches;     /* of the vCPU when it was suspended */
 	uint64_t spaces;       /* address spaces that the vCPU had loaded at the last write */
+	uint64_t cr3;	       /* the address space, 0 = not recorded */
 	uint64_t suspended_at; /* cycles */
 	bool maybe_pinned;     /* a pin that may be its own */
 	struct xf_fork *maybe; /* an open fork that this one may be the rest of */
@@ -282,7 +283,8 @@ int xf_fork_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_writ
 int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v);
 void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
-int xf_fork_loss(struct xf_analyzer *a, struct xf_vcpu *v);
+/* A loss or the end of its domain: what the vCPU has under way ends here, and is not whole. */
+int xf_fork_break(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why);
 /* After a sequence of it was closed. */
 int xf_fork_settle(struct xf_analyzer *a, struct xf_fork *fork);
 int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d);
