@@ -29,6 +29,9 @@ static void execute(char *const argv[], int in, int out, int news, int report, b
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
+	/* ignored signals stay ignored over exec, handled ones do not */
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	if ((in < 0 || dup2(in, STDIN_FILENO) >= 0) && (out < 0 || dup2(out, STDOUT_FILENO) >= 0) &&
 		(news < 0 || dup2(news, XF_CHILD_STATUS_FD) >= 0))
 		execvp(argv[0], argv);
