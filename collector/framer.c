@@ -296,7 +296,6 @@ static int spill(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *e
 	}
 	free(chunk->data);
 	chunk->data = NULL;
-	chunk->stored = true;
 	return 0;
 }
 
@@ -322,15 +321,6 @@ int xf_chunk_load(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *
 			code = xf_fail_errno(err, XF_IO, "cannot read the temporary file");
 	}
 	return code;
-}
-
-void xf_chunk_unload(struct xf_framer *f, struct xf_chunk *chunk)
-{
-	if (!chunk->stored || !chunk->data)
-		return;
-	f->resident -= chunk->length;
-	free(chunk->data);
-	chunk->data = NULL;
 }
 
 void xf_chunk_free(struct xf_framer *f, struct xf_chunk *chunk)

@@ -28,7 +28,6 @@ struct xf_chunk {
 	uint64_t tsc;	  /* of the last timed record, 0 = none */
 	uint64_t pass;	  /* number of the pass over the pCPUs that it was read in, from 0 */
 	uint64_t offset;  /* in the stream */
-	bool stored;	  /* the bytes are elsewhere too: unloading loses nothing */
 	uint64_t spilled; /* in the temporary file */
 };
 
@@ -49,8 +48,6 @@ int xf_framer_next(struct xf_framer *framer, struct xf_chunk **chunk, struct xf_
 
 /* Brings the bytes of a chunk into memory. */
 int xf_chunk_load(struct xf_framer *framer, struct xf_chunk *chunk, struct xf_error *err);
-/* Gives the memory of a chunk back that can be loaded again; does nothing to others. */
-void xf_chunk_unload(struct xf_framer *framer, struct xf_chunk *chunk);
 void xf_chunk_free(struct xf_framer *framer, struct xf_chunk *chunk);
 
 /* Reads the record at data; returns its length in bytes.  The record is whole (the framer saw to it). */

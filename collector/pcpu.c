@@ -149,37 +149,27 @@ static int ran_before(const struct xf_stream *stream, const struct xf_layout *la
  */
 static int settle_owner(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error *err)
 {
-	struct xf_place *place = &pcpu->scanned;
+	struct xf_place place = {pcpu->head, pcpu->at};
+	struct xf_record record;
 	struct xf_owner owner = {0};
-	int said = 0;
+	size_t length;
+	int code, said = 0;
 
-	if (!place->chunk)
-		*place = (struct xf_place){pcpu->head, pcpu->at};
-	while (!said) {
-		struct xf_chunk *chunk = place->chunk;
-		const struct xf_record_slot *slot;
-		struct xf_record record;
-		size_t length;
-		int code;
+	while (!said && (code = read_at(stream, &place, &record, &length, err)) == 1) {
+		const struct xf_record_slot *slot =
+			xf_record_slot(stream->table, record.id, record.nwords);
 
-		if (place->at >= chunk->length && !chunk->next)
-			break;
-		code = read_at(stream, place, &record, &length, err);
-		if (code < 0)
-			return code;
-		if (place->chunk != chunk && chunk != pcpu->head)
-			xf_chunk_unload(stream->framer, chunk);
-		slot = xf_record_slot(stream->table, record.id, record.nwords);
 		if (slot->layout)
 			said = ran_before(stream, slot->layout, &record, &owner);
-		place->at += length;
+		place.at += length;
 	}
+	if (!said && code < 0)
+		return code;
 	if (!said && !(stream->give_up && !stream->scheduled)) {
 		if (may_wait(pcpu, stream))
 			return 0;
 		stream->give_up = true;
 	}
-	place->chunk = NULL;
 	if (said != 1 && stream->scheduled)
 		owner = pcpu->after_loss;
 	pcpu->owner = owner;
@@ -549,7 +539,6 @@ static int add_loss(struct xf_pcpu *pcpu, struct xf_stream *stream, const struct
 	pcpu->owner = (struct xf_owner){0};
 	pcpu->switched_from.known = false;
 	pcpu->unsettled = true;
-	pcpu->scanned.chunk = NULL;
 	pcpu->holding = false;
 	pcpu->has_rip = false;
 	pcpu->multicall_done = 0;

@@ -54,8 +54,7 @@ struct xf_pcpu {
 	struct xf_owner owner;
 	struct xf_owner switched_from; /* by SWITCH, its runstate record still to come */
 	bool unsettled;		       /* owner unknown since the start or a loss: look ahead */
-	struct xf_place scanned; /* how far was looked ahead for the owner, chunk NULL = not yet */
-	struct xf_owner after_loss; /* whom the lost-records record names */
+	struct xf_owner after_loss;    /* whom the lost-records record names */
 	bool holding;
 	uint64_t hold_pass; /* when the wait began */
 	bool has_rip;
