@@ -263,6 +263,7 @@ static void start_window(struct xf_framer *f, uint32_t pcpu, uint32_t size)
 /* Puts chunks beyond the limit out of memory. */
 static int spill(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *err)
 {
+	chunk->can_unload = xf_source_can_reread(f->source);
 	if (f->resident + chunk->length <= RESIDENT_MAX) {
 		f->resident += chunk->length;
 		return 0;
@@ -293,6 +294,7 @@ static int spill(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *e
 				done += (size_t)n;
 		}
 		f->spill_end += chunk->length;
+		chunk->can_unload = true;
 	}
 	free(chunk->data);
 	chunk->data = NULL;
@@ -321,6 +323,15 @@ int xf_chunk_load(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *
 			code = xf_fail_errno(err, XF_IO, "cannot read the temporary file");
 	}
 	return code;
+}
+
+void xf_chunk_unload(struct xf_framer *f, struct xf_chunk *chunk)
+{
+	if (!chunk->data || !chunk->can_unload || f->resident <= RESIDENT_MAX)
+		return;
+	f->resident -= chunk->length;
+	free(chunk->data);
+	chunk->data = NULL;
 }
 
 void xf_chunk_free(struct xf_framer *f, struct xf_chunk *chunk)

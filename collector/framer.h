@@ -29,6 +29,7 @@ struct xf_chunk {
 	uint64_t pass;	  /* number of the pass over the pCPUs that it was read in, from 0 */
 	uint64_t offset;  /* in the stream */
 	uint64_t spilled; /* in the temporary file */
+	bool can_unload;  /* its bytes are also in the source or the temporary file */
 };
 
 struct xf_framer;
@@ -48,6 +49,9 @@ int xf_framer_next(struct xf_framer *framer, struct xf_chunk **chunk, struct xf_
 
 /* Brings the bytes of a chunk into memory. */
 int xf_chunk_load(struct xf_framer *framer, struct xf_chunk *chunk, struct xf_error *err);
+
+/* Puts them out of memory again if too much is in it and they can be had back. */
+void xf_chunk_unload(struct xf_framer *framer, struct xf_chunk *chunk);
 void xf_chunk_free(struct xf_framer *framer, struct xf_chunk *chunk);
 
 /* Reads the record at data; returns its length in bytes.  The record is whole (the framer saw to it). */

@@ -52,22 +52,32 @@ void xf_pcpu_free(struct xf_pcpu *pcpu, struct xf_stream *stream)
 }
 
 /* Reads the record at a place: 1, 0 = none there (yet), negative. */
-static int read_at(struct xf_stream *stream, struct xf_place *place, struct xf_record *record,
-	size_t *length, struct xf_error *err)
+static int read_at(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_place *place,
+	struct xf_record *record, size_t *length, struct xf_error *err)
 {
 	int code;
 
-	while (place->chunk && place->at >= place->chunk->length) {
+	while (place->at >= place->chunk->length) {
+		if (!place->chunk->next)
+			return 0;
+		/* looking ahead must not fill the memory */
+		if (place->chunk != pcpu->head)
+			xf_chunk_unload(stream->framer, place->chunk);
 		place->chunk = place->chunk->next;
 		place->at = 0;
 	}
-	if (!place->chunk)
-		return 0;
 	code = xf_chunk_load(stream->framer, place->chunk, err);
 	if (code)
 		return code;
 	*length = xf_framer_record(stream->format, place->chunk->data + place->at, record);
 	return 1;
+}
+
+/* Goes on where an earlier look ahead ended, or else begins in the first chunk. */
+static void look_ahead(struct xf_pcpu *pcpu, struct xf_place *ahead, size_t at)
+{
+	if (!ahead->chunk || (ahead->chunk == pcpu->head && ahead->at < at))
+		*ahead = (struct xf_place){pcpu->head, at};
 }
 
 /* Drops chunks that were used up. */
@@ -80,7 +90,10 @@ static void trim(struct xf_pcpu *pcpu, struct xf_stream *stream)
 		if (!pcpu->head)
 			pcpu->tail = NULL;
 		pcpu->at = 0;
-		pcpu->late_place.chunk = NULL;
+		if (pcpu->owner_ahead.chunk == used)
+			pcpu->owner_ahead.chunk = NULL;
+		if (pcpu->timed_ahead.chunk == used)
+			pcpu->timed_ahead.chunk = NULL;
 		xf_chunk_free(stream->framer, used);
 	}
 }
@@ -149,19 +162,20 @@ static int ran_before(const struct xf_stream *stream, const struct xf_layout *la
  */
 static int settle_owner(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error *err)
 {
-	struct xf_place place = {pcpu->head, pcpu->at};
+	struct xf_place *place = &pcpu->owner_ahead;
 	struct xf_record record;
 	struct xf_owner owner = {0};
 	size_t length;
 	int code, said = 0;
 
-	while (!said && (code = read_at(stream, &place, &record, &length, err)) == 1) {
+	look_ahead(pcpu, place, pcpu->at);
+	while (!said && (code = read_at(pcpu, stream, place, &record, &length, err)) == 1) {
 		const struct xf_record_slot *slot =
 			xf_record_slot(stream->table, record.id, record.nwords);
 
 		if (slot->layout)
 			said = ran_before(stream, slot->layout, &record, &owner);
-		place.at += length;
+		place->at += length;
 	}
 	if (!said && code < 0)
 		return code;
@@ -256,19 +270,19 @@ static void schedule(struct xf_pcpu *pcpu, struct xf_stream *stream, const struc
 }
 
 /* The TSC of the next timed record from a place on: 1, 0 = none in sight, negative. */
-static int next_timed(
-	struct xf_stream *stream, struct xf_place place, uint64_t *tsc, struct xf_error *err)
+static int next_timed(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_place *place,
+	uint64_t *tsc, struct xf_error *err)
 {
 	struct xf_record record;
 	size_t length;
 	int code;
 
-	while ((code = read_at(stream, &place, &record, &length, err)) == 1) {
+	while ((code = read_at(pcpu, stream, place, &record, &length, err)) == 1) {
 		if (record.timed) {
 			*tsc = record.tsc;
 			return 1;
 		}
-		place.at += length;
+		place->at += length;
 	}
 	return code;
 }
@@ -281,17 +295,19 @@ static int clock_record(struct xf_pcpu *pcpu, struct xf_stream *stream, uint64_t
 	struct xf_error *err)
 {
 	uint64_t after = 0, distance = tsc > pcpu->key ? tsc - pcpu->key : pcpu->key - tsc;
+	struct xf_place place = {pcpu->head, pcpu->at + length};
 	int code = 0;
 
 	if (pcpu->timed && tsc < pcpu->tsc)
 		xf_doubt_add(stream->doubts, XF_DOUBT_TSC_BACKWARDS, 1, tsc,
 			pcpu->head->offset + pcpu->at);
 	pcpu->tsc = tsc;
+	pcpu->next_known = false;
+	pcpu->timed_ahead.chunk = NULL;
 	if (pcpu->timed && distance >= JUMP) {
 		xf_doubt_add(
 			stream->doubts, XF_DOUBT_TSC_JUMP, 1, tsc, pcpu->head->offset + pcpu->at);
-		code = next_timed(
-			stream, (struct xf_place){pcpu->head, pcpu->at + length}, &after, err);
+		code = next_timed(pcpu, stream, &place, &after, err);
 		if (code < 0)
 			return code;
 		/* back at once: this one record is wrong, the clock is not */
@@ -316,33 +332,31 @@ static int clock_record(struct xf_pcpu *pcpu, struct xf_stream *stream, uint64_t
 static int time_untimed(struct xf_pcpu *pcpu, struct xf_stream *stream, size_t length,
 	struct xf_event *event, struct xf_error *err)
 {
-	struct xf_place place = {pcpu->head, pcpu->at + length};
-	uint64_t after = 0;
 	int code;
 
-	if (pcpu->late_place.chunk == pcpu->head && pcpu->late_place.at > pcpu->at) {
-		after = pcpu->late_key;
-		code = 1;
-	} else {
-		code = next_timed(stream, place, &after, err);
+	if (!pcpu->next_known) {
+		look_ahead(pcpu, &pcpu->timed_ahead, pcpu->at + length);
+		code = next_timed(pcpu, stream, &pcpu->timed_ahead, &pcpu->next_tsc, err);
 		if (code < 0)
 			return code;
 		if (!code && may_wait(pcpu, stream))
 			return 0;
 		pcpu->holding = pcpu->holding && pcpu->unsettled;
+		pcpu->next_known = code;
 	}
 	if (pcpu->timed) {
 		event->tsc = pcpu->tsc;
 		event->has |= XF_HAS_TSC;
-		if (code && after > pcpu->tsc) {
-			event->tsc_late = after;
+		if (pcpu->next_known && pcpu->next_tsc > pcpu->tsc) {
+			event->tsc_late = pcpu->next_tsc;
 			event->has |= XF_HAS_LATE;
 		}
-	} else if (code) {
-		xf_doubt_add(stream->doubts, XF_DOUBT_UNTIMED, 1, after, pcpu->head->offset);
-		event->tsc = after;
+	} else if (pcpu->next_known) {
+		xf_doubt_add(
+			stream->doubts, XF_DOUBT_UNTIMED, 1, pcpu->next_tsc, pcpu->head->offset);
+		event->tsc = pcpu->next_tsc;
 		event->has |= XF_HAS_TSC;
-		pcpu->key = after;
+		pcpu->key = pcpu->next_tsc;
 	}
 	return 1;
 }
@@ -539,6 +553,7 @@ static int add_loss(struct xf_pcpu *pcpu, struct xf_stream *stream, const struct
 	pcpu->owner = (struct xf_owner){0};
 	pcpu->switched_from.known = false;
 	pcpu->unsettled = true;
+	pcpu->owner_ahead.chunk = NULL;
 	pcpu->holding = false;
 	pcpu->has_rip = false;
 	pcpu->multicall_done = 0;
@@ -633,7 +648,7 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 	struct xf_record_slot *slot;
 	const struct xf_layout *layout;
 	size_t length;
-	int code = read_at(stream, &place, &record, &length, err);
+	int code = read_at(pcpu, stream, &place, &record, &length, err);
 
 	if (code < 0)
 		return code;

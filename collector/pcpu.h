@@ -63,8 +63,11 @@ struct xf_pcpu {
 	struct xf_event
 		pending; /* a guest fault or shadow fixup that the next record may complete */
 	uint32_t multicall_calls, multicall_done; /* the last multicall, and its sub-calls so far */
-	uint64_t late_key; /* cached time of the next timed record, for those without */
-	struct xf_place late_place;
+	/* how far ahead was looked already, so that no record is looked at twice; chunk NULL = not */
+	struct xf_place owner_ahead; /* for who runs here */
+	struct xf_place timed_ahead; /* for the next TSC */
+	bool next_known;
+	uint64_t next_tsc; /* of the next timed record */
 	enum xf_pcpu_state state;
 	struct xf_event event;
 	uint64_t event_key;
