@@ -16,7 +16,7 @@ from xenstream import check, equal, records, windows  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 os.chdir(os.path.join(HERE, "..", ".."))
-MASK = 0x00763000  # -e pt
+MASK = 0x00767000  # -e pt
 PTWR = 0x20110B  # an emulated PTE write of a 64-bit PV guest
 
 
@@ -120,8 +120,8 @@ def second_consumer_refused(r):
 def mask_and_state_as_found(r):
     for name in ("after", "mask", "on", "still-on"):
         status = r.status(name)
-        equal(status["events_found"], "0x00763000", f"mask that {name} found")
-        equal(status["events_left"], "0x00763000", f"mask that {name} left")
+        equal(status["events_found"], "0x00767000", f"mask that {name} found")
+        equal(status["events_left"], "0x00767000", f"mask that {name} left")
     for name, found in (("after", "off"), ("mask", "off"), ("on", "on"), ("still-on", "on"),
                         ("last", "off")):
         equal(r.status(name)["tracing_found"], found, f"tracing as {name} found it")
