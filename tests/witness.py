@@ -12,10 +12,10 @@ LINE = re.compile(r"\s*(.+)-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+): (\S+?): (.*)")
 
 
 def ftrace(path):
-    """[(cpu, tsc, event, text)] of a log."""
+    """[(cpu, tsc, event, text, pid of the task)] of a log."""
     with open(path, encoding="ascii", errors="replace") as file:
         found = [LINE.match(text) for text in file]
-    return [(int(m[3]), int(m[4]), m[5], m[6]) for m in found if m]
+    return [(int(m[3]), int(m[4]), m[5], m[6], int(m[2])) for m in found if m]
 
 
 def kallsyms(path):
@@ -32,8 +32,23 @@ def kallsyms(path):
 def threads(log):
     """Process ids that share their parent's memory, where the log has task_newtask."""
     found = (re.search(r"pid=(\d+) .*clone_flags=([0-9a-f]+)", text)
-             for _, _, event, text in log if event == "task_newtask")
+             for _, _, event, text, _ in log if event == "task_newtask")
     return {int(m[1]) for m in found if m and int(m[2], 16) & 0x100}
+
+
+def fork_times(log):
+    """
+    Sorted (time of sched_process_fork, vCPU that copied the page tables).  That is where the task
+    pinned the copy, if the log says so: it may be moved to another vCPU before the fork is over.
+    """
+    shared, pinned, found = threads(log), {}, []
+    for cpu, tsc, event, text, task in log:
+        if event == "xen_mmu_pgd_pin":
+            pinned[task] = cpu
+        elif event == "sched_process_fork":
+            if int(re.search(r"child_pid=(\d+)", text)[1]) not in shared:
+                found.append((tsc, pinned.pop(task, cpu)))
+    return sorted(found)
 
 
 def match_forks(db, log):
@@ -41,13 +56,10 @@ def match_forks(db, log):
     Each fork of domain 0 while the log runs has a sched_process_fork of its own: same vCPU, after
     its end.  Returns how many forks, and how many the kernel logged but for known threads.
     """
-    first, last = min(e[1] for e in log), max(e[1] for e in log)
-    shared = threads(log)
-    logged = sorted((t, cpu) for cpu, t, event, text in log if event == "sched_process_fork"
-                    and int(re.search(r"child_pid=(\d+)", text)[1]) not in shared)
+    logged = fork_times(log)
     found = db.execute(
         "SELECT tsc_start, tsc_end, vcpu, fork_id FROM forks WHERE domid = 0 AND tsc_end BETWEEN ? AND ?"
-        " ORDER BY tsc_end", (first, last)).fetchall()
+        " ORDER BY tsc_end", (min(e[1] for e in log), max(e[1] for e in log))).fetchall()
     used = set()
     for _, end, vcpu, fork_id in found:
         after = [(t, cpu) for t, cpu in logged if cpu == vcpu and t > end and (t, cpu) not in used]
@@ -76,7 +88,7 @@ def match_faults(db, log, symbols):
         return names[addresses[at]] if at >= 0 else set()
 
     logged = {}
-    for cpu, tsc, event, text in log:
+    for cpu, tsc, event, text, _ in log:
         if event.startswith("page_fault_"):
             found = re.match(r"address=(\S+) ip=(\S+) error_code=(\S+)", text)
             logged.setdefault(cpu, []).append((tsc, found[1], found[2], int(found[3], 16)))
