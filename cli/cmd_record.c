@@ -27,8 +27,9 @@
 
 #define STEP_EVENTS 50000 /* in one transaction at the most */
 #define STEP_MS	    200	  /* between two transactions while nothing waits */
-#define SETTLE_MS   350	  /* without a byte for so long: what was read is final (several polls) */
+#define SETTLE_MS   600	  /* without a byte for so long: what was read is final (several polls) */
 #define STOP_MS	    3000  /* a producer that was asked to end may take so long */
+#define BACKLOG	    (32u << 20) /* bytes not stored yet at the end that are worth a word */
 
 struct record {
 	struct xf_options *options;
@@ -43,10 +44,16 @@ struct record {
 	struct xf_analyzer *analyzer;
 	struct xf_vtab vtab;
 	uint64_t cpu_hz;
-	double began, fed, stopped; /* seconds; stopped: 0 = not yet */
+	double began, ran, fed,
+		stopped; /* seconds; ran: tracing is on; ran, stopped: 0 = not yet */
 	double shown;
+	bool visible;			 /* the status line */
 	uint64_t written, shown_records; /* bytes, records at the last look */
-	bool running, killed, stalled;
+	uint64_t stored;		 /* events, safe in the database */
+	bool stalled;
+	bool dry; /* the reader has used all that it was given */
+	char *drain_path;
+	bool raw_is_new;
 	char failure[1024]; /* what the drain said, class cut off */
 	bool failed, usage;
 	char news[4096]; /* line of the status channel that is not whole yet */
@@ -86,11 +93,11 @@ static char *drain_path(void)
 static int start_drain(struct record *r, struct xf_error *err)
 {
 	const struct xf_options *o = r->options;
-	char pages[24], *path = drain_path();
-	char *argv[12] = {path, (char *)"--status-fd", (char *)"3"};
-	int n = 3, code;
+	char pages[24];
+	char *argv[12] = {r->drain_path, (char *)"--status-fd", (char *)"3"};
+	int n = 3;
 
-	if (!path)
+	if (!r->drain_path)
 		return xf_fail(err, XF_MISSING,
 			"this build has no xenfault-drain (libxenctrl was not there: package libxen-dev); "
 			"--via takes the stream of another program, such as --via 'xentrace /dev/stdout | cat'");
@@ -109,9 +116,7 @@ static int start_drain(struct record *r, struct xf_error *err)
 	}
 	r->drain = true;
 	r->source = "live";
-	code = xf_child_producer(&r->producer, argv, true, err);
-	free(path);
-	return code;
+	return xf_child_producer(&r->producer, argv, true, err);
 }
 
 static int start_via(struct record *r, struct xf_error *err)
@@ -125,18 +130,31 @@ static int start_via(struct record *r, struct xf_error *err)
 	return xf_child_producer(&r->producer, argv, false, err);
 }
 
-/* The file that keeps the stream, -1 = none wanted. */
-static int open_raw(const struct xf_options *o, int *raw, struct xf_error *err)
+/* The file that keeps the stream, -1 = none wanted.  What is in it stays until there is a stream. */
+static int open_raw(struct record *r, int *raw, struct xf_error *err)
 {
+	const struct xf_options *o = r->options;
+
 	*raw = -1;
 	if (!o->raw)
 		return 0;
-	*raw = open(o->raw, O_RDWR | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL), 0666);
-	if (*raw < 0 && errno == EEXIST)
+	*raw = open(o->raw, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	r->raw_is_new = *raw >= 0;
+	if (*raw < 0 && errno == EEXIST && o->force)
+		*raw = open(o->raw, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	else if (*raw < 0 && errno == EEXIST)
 		return xf_fail(err, XF_IO, "%s exists already; --force replaces it", o->raw);
 	if (*raw < 0)
 		return xf_fail_errno(err, XF_IO, "cannot write %s", o->raw);
 	return 0;
+}
+
+/* Takes the status line off the terminal before something else is written there. */
+static void clear_line(struct record *r)
+{
+	if (r->visible)
+		fputs("\r\033[K", stderr);
+	r->visible = false;
 }
 
 /* One line of the drain: key=value. */
@@ -150,8 +168,10 @@ static void hear(struct record *r, char *line)
 	if (!strcmp(line, "cpu_hz") && !r->cpu_hz) {
 		r->cpu_hz = strtoull(value, NULL, 10);
 	} else if (!strcmp(line, "state")) {
-		r->running |= !strcmp(value, "running");
+		if (!strcmp(value, "running") && !r->ran)
+			r->ran = now();
 	} else if (!strcmp(line, "warning")) {
+		clear_line(r);
 		xf_warn("%s", value);
 	} else if (!strcmp(line, "error")) {
 		char *text = strchr(value, ' ');
@@ -241,6 +261,7 @@ static void show(struct record *r)
 			1e6,
 		r->stalled ? "  WAITING: a reader holds the database" : "");
 	r->shown = t;
+	r->visible = true;
 	r->shown_records = stats.records;
 }
 
@@ -255,10 +276,12 @@ static bool wal_full(struct record *r)
 	if (!r->stalled && xf_store_wal_size(r->store) < XF_WAL_LIMIT)
 		return false;
 	full = xf_store_wal_busy(r->store);
-	if (full && !r->stalled)
+	if (full && !r->stalled) {
+		clear_line(r);
 		xf_warn("a reader has held the database since it was %d MB of changes ago: new events wait "
 			"outside until it lets go",
 			XF_WAL_LIMIT >> 20);
+	}
 	r->stalled = full;
 	return full;
 }
@@ -284,32 +307,49 @@ static int take(struct record *r, bool *ended, bool *more, struct xf_error *err)
 		return code;
 	if (wal_full(r) && !r->stopped)
 		return 0;
-	if (!state.waiting && t - r->fed > SETTLE_MS / 1000.0)
+	if (r->dry && !state.waiting && !state.ended && t - r->fed > SETTLE_MS / 1000.0)
 		xf_reader_settle(r->reader);
 	xf_store_set_hz(r->store, r->cpu_hz);
 	code = xf_store_live_step(r->store, &r->vtab, STEP_EVENTS, flush_analyzer, r, ended, err);
 	*more = code == 1;
+	r->dry = !code;
+	if (code >= 0)
+		r->stored = (uint64_t)r->vtab.last_id;
 	return code < 0 ? code : 0;
 }
 
-/* Why the capture should end now, if it should. */
+/* Is the time over, has the command ended, or do we have to stop? */
 static bool should_stop(struct record *r)
 {
-	const struct xf_options *o = r->options;
+	double from = r->drain ? r->ran : r->began;
 
-	if (xf_stop_requested() || r->killed)
+	if (xf_stop_requested())
 		return true;
-	if (o->seconds > 0 && (r->running || !r->drain) && now() - r->began >= o->seconds)
+	if (r->options->seconds > 0 && from > 0 && now() - from >= r->options->seconds)
 		return true;
 	return r->started && xf_child_ended(&r->command);
 }
 
+static void stop(struct record *r)
+{
+	struct xf_spool_state state;
+
+	r->stopped = now();
+	xf_child_stop(&r->producer, SIGTERM);
+	xf_spool_state(r->spool, &state);
+	if (state.waiting < BACKLOG)
+		return;
+	clear_line(r);
+	xf_warn("%llu MB of the stream are still to be stored; Ctrl-C leaves them out",
+		(unsigned long long)(state.waiting >> 20));
+}
+
 static int start_command(struct record *r, struct xf_error *err)
 {
-	/* with the drain: once the buffers are there; else once the stream shows life */
-	bool ready = r->drain ? r->running : r->written > 0 || now() - r->began > 1;
+	/* with the drain: once tracing is on; else once the stream shows life */
+	bool ready = r->drain ? r->ran > 0 : r->written > 0 || now() - r->began > 1;
 
-	if (!r->options->nargs || r->started || !ready)
+	if (!r->options->nargs || r->started || r->stopped || !ready)
 		return 0;
 	r->started = true;
 	return xf_child_command(&r->command, r->options->args, err);
@@ -324,10 +364,8 @@ static int capture(struct record *r, struct xf_error *err)
 	while (!code && !ended) {
 		listen_drain(r);
 		code = start_command(r, err);
-		if (!code && !r->stopped && should_stop(r)) {
-			r->stopped = now();
-			xf_child_stop(&r->producer, SIGTERM);
-		}
+		if (!code && !r->stopped && should_stop(r))
+			stop(r);
 		if (r->stopped && now() - r->stopped > STOP_MS / 1000.0 &&
 			!xf_child_ended(&r->producer))
 			xf_child_stop(&r->producer, SIGKILL);
@@ -339,13 +377,15 @@ static int capture(struct record *r, struct xf_error *err)
 			xf_spool_wait(r->spool, r->stopped ? 20 : STEP_MS);
 	}
 	listen_drain(r);
-	if (r->shown > r->began)
-		fputs("\r\033[K", stderr);
+	clear_line(r);
 	return code;
 }
 
-/* How the producer ended: an error where the capture is worth nothing or is cut short by it. */
-static int producer_result(struct record *r, bool *whole, struct xf_error *err)
+/*
+ * How the producer ended: an error where the capture is worth nothing or is cut short by it.  ours:
+ * we failed, so that it had no choice.
+ */
+static int producer_result(struct record *r, bool ours, bool *whole, struct xf_error *err)
 {
 	double deadline = now() + STOP_MS / 1000.0;
 	int status;
@@ -355,22 +395,26 @@ static int producer_result(struct record *r, bool *whole, struct xf_error *err)
 	listen_drain(r);
 	xf_child_close(&r->producer);
 	status = r->producer.wait_status;
+	if (ours)
+		return 0;
 	if (r->failed)
 		return xf_fail(err, r->usage ? XF_USAGE : XF_LIVE, "%s", r->failure);
 	if (WIFSIGNALED(status) && !r->stopped && r->drain)
 		return xf_fail(err, XF_IO,
-			"xenfault-drain was killed by signal %d: tracing may still be on in Xen; "
-			"xenfault-drain --off turns it off",
-			WTERMSIG(status));
+			"xenfault-drain was killed by signal %d, the capture is marked as cut short.  "
+			"Tracing is still on in Xen; this turns it off: %s --off",
+			WTERMSIG(status), r->drain_path);
 	*whole = r->stopped || (WIFEXITED(status) && !WEXITSTATUS(status));
-	if (*whole)
-		return 0;
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (!r->reader && xf_stop_requested())
+		return xf_fail(err, XF_INTERRUPTED, "interrupted before the first record came");
 	if (!r->reader)
-		return xf_fail(err, XF_IO, "%s: it gave no data and ended with status %d",
-			r->source,
-			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-	xf_warn("%s: it ended with status %d; the capture is marked as cut short", r->source,
-		WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+		return xf_fail(err, XF_IO,
+			"%s: it gave no data and ended with status %d; there is no database",
+			r->drain ? "xenfault-drain" : r->source, status);
+	if (!*whole)
+		xf_warn("%s: it ended with status %d; the capture is marked as cut short",
+			r->source, status);
 	return 0;
 }
 
@@ -402,7 +446,7 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 	return xf_store_live_finish(store, &r->vtab, whole, err);
 }
 
-static void report(struct record *r)
+static void report(struct record *r, bool failed)
 {
 	struct xf_reader_stats stats;
 	const struct xf_doubt *doubts;
@@ -418,9 +462,13 @@ static void report(struct record *r)
 	if (stats.lost_records && !r->drain)
 		xf_warn("%llu records were lost: larger trace buffers or fewer event classes lose less",
 			(unsigned long long)stats.lost_records);
-	fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n", r->path,
-		(unsigned long long)stats.events, (unsigned long long)stats.records,
-		now() - r->began);
+	if (failed)
+		fprintf(stderr, "%s: marked as cut short, holds the first %llu events\n", r->path,
+			(unsigned long long)r->stored);
+	else
+		fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n", r->path,
+			(unsigned long long)stats.events, (unsigned long long)stats.records,
+			now() - r->began);
 }
 
 /* Name of a capture for which none was given. */
@@ -452,12 +500,26 @@ static int check(const struct xf_options *o, const char *path, struct xf_error *
 	return code;
 }
 
+/* The stream could not be kept: an error that is ours. */
+static int spool_result(struct record *r, struct xf_error *err)
+{
+	const char *raw = r->options->raw;
+	struct xf_spool_state state;
+
+	xf_spool_state(r->spool, &state);
+	r->written = state.written;
+	errno = state.sys;
+	return state.sys ? xf_fail_errno(err, XF_IO, "cannot keep the stream%s%s",
+				   raw ? " in " : "", raw ? raw : "")
+			 : 0;
+}
+
 static int run(struct record *r, struct xf_error *err)
 {
 	bool whole = false;
 	int raw, code, closing;
 
-	code = open_raw(r->options, &raw, err);
+	code = open_raw(r, &raw, err);
 	if (!code)
 		code = r->options->via ? start_via(r, err) : start_drain(r, err);
 	if (!code)
@@ -469,27 +531,17 @@ static int run(struct record *r, struct xf_error *err)
 	}
 	if (!code)
 		code = capture(r, err);
-	if (code) {
-		/* our own failure: the producer must still leave Xen as it found it */
+	if (!code)
+		code = spool_result(r, err);
+	/* after a failure of ours too the producer must leave Xen as it found it */
+	if (code)
 		xf_child_stop(&r->producer, SIGTERM);
-		closing = producer_result(r, &whole, NULL);
-		whole = false;
-	} else {
-		closing = producer_result(r, &whole, err);
+	closing = producer_result(r, code != 0, &whole, code ? NULL : err);
+	if (!code)
 		code = closing;
-	}
-	if (r->spool) {
-		struct xf_spool_state state;
-
-		xf_spool_state(r->spool, &state);
-		if (state.sys && !code) {
-			errno = state.sys;
-			code = xf_fail_errno(err, XF_IO,
-				"cannot keep the stream; the database holds what "
-				"came before");
-		}
-	}
 	closing = finish(r, whole && !code, code ? NULL : err);
+	if (!r->written && r->raw_is_new)
+		unlink(r->options->raw);
 	return code ? code : closing;
 }
 
@@ -500,12 +552,12 @@ int xf_cmd_record(struct xf_options *options, struct xf_error *err)
 	int code = path ? check(options, path, err) : xf_fail_nomem(err);
 
 	r.path = path;
+	r.drain_path = options->via ? NULL : drain_path();
 	r.producer = r.command = (struct xf_child){.out = -1, .in = -1, .news = -1};
 	signal(SIGPIPE, SIG_IGN);
 	if (!code)
 		code = run(&r, err);
-	if (!code || r.reader)
-		report(&r);
+	report(&r, code != 0);
 	if (!code && options->fail_on_loss) {
 		struct xf_reader_stats stats;
 
@@ -529,6 +581,7 @@ int xf_cmd_record(struct xf_options *options, struct xf_error *err)
 	xf_store_abort(r.store);
 	xf_reader_close(r.reader);
 	xf_spool_stop(r.spool);
+	free(r.drain_path);
 	free(path);
 	return code;
 }

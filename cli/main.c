@@ -34,7 +34,9 @@ static void catch_signals(void)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	/* nohup: goes on without its terminal */
+	if (signal(SIGHUP, SIG_IGN) != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 	/* a file over the limit is a failed write like any other */
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGXFSZ, &action, NULL);
@@ -127,7 +129,7 @@ int xf_print_doubts(sqlite3 *db, struct xf_error *err)
 	int code = xf_db_prepare(db, &stmt,
 		"SELECT 'lost: ' || lost_records || ' records, see: xenfault info' FROM capture"
 		" WHERE lost_records"
-		" UNION ALL SELECT 'the capture is cut short or damaged, see: xenfault info' FROM capture"
+		" UNION ALL SELECT 'the capture still goes on, is cut short or damaged, see: xenfault info' FROM capture"
 		" WHERE NOT complete"
 		" UNION ALL SELECT 'doubt: ' || count || ' ' || text FROM doubt"
 		" UNION ALL SELECT 'doubt: ' || count || ' ' || text FROM finding",

@@ -659,9 +659,11 @@ int main(int argc, char **argv)
 	restore(&d);
 	if (d.lost)
 		say(&d, "warning",
-			"%llu records were lost: larger buffers (-S, after a reboot), fewer events (-e), a "
-			"faster reader, or a shorter --poll",
-			(unsigned long long)d.lost);
+			"%llu records were lost; pages of buffer for each CPU: %u (asked for with -S: %lu).  "
+			"Fewer are lost with a larger -S from the start of the next boot, with fewer events "
+			"(-e)%s",
+			(unsigned long long)d.lost, d.pages, d.o.pages,
+			d.o.status_fd < 0 ? " or with a shorter --poll" : "");
 	say(&d, "lost", "%llu", (unsigned long long)d.lost);
 	say(&d, "windows", "%llu", (unsigned long long)d.windows);
 	say(&d, "bytes", "%llu", (unsigned long long)d.bytes);

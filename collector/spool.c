@@ -9,20 +9,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PIECE (256 * 1024)
-#define TRIM  (16u << 20) /* a temporary file that was read whole is emptied from here on */
+#define TRIM  (16u << 20)  /* a temporary file that was read whole is emptied from here on */
+#define MOST  (1ull << 30) /* a temporary file grows no further: the producer has to wait */
 
 struct xf_spool {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	pthread_cond_t changed, room;
 	int in, file, wake[2];
 	bool keep; /* the file is the user's */
-	bool ended;
+	bool ended, quit;
 	int sys;
+	uint64_t most; /* bytes that may wait, 0 = no limit */
 	uint64_t base; /* stream position of the file's first byte */
 	uint64_t written, read;
 	uint64_t freed; /* stream position up to which the file's space was given back */
@@ -33,11 +36,13 @@ struct xf_spool {
 static bool store(struct xf_spool *s, size_t n)
 {
 	pthread_mutex_lock(&s->lock);
+	if (s->keep && !s->written && ftruncate(s->file, 0))
+		s->sys = errno;
 	if (!s->keep && s->read == s->written && s->written - s->base >= TRIM) {
 		if (!ftruncate(s->file, 0))
 			s->base = s->freed = s->written;
 	}
-	for (size_t done = 0; done < n;) {
+	for (size_t done = 0; done < n && !s->sys;) {
 		ssize_t part = pwrite(
 			s->file, s->buffer + done, n - done, (off_t)(s->written - s->base + done));
 
@@ -53,6 +58,19 @@ static bool store(struct xf_spool *s, size_t n)
 		s->written += n;
 	pthread_mutex_unlock(&s->lock);
 	return !s->sys;
+}
+
+/* Waits until less than the limit is unread; false = the spool is to end. */
+static bool wait_for_room(struct xf_spool *s)
+{
+	bool quit;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->most && s->written - s->read > s->most && !s->quit)
+		pthread_cond_wait(&s->room, &s->lock);
+	quit = s->quit;
+	pthread_mutex_unlock(&s->lock);
+	return !quit;
 }
 
 static void *work(void *data)
@@ -75,7 +93,7 @@ static void *work(void *data)
 			continue;
 		if (n < 0)
 			s->sys = errno;
-		if (n <= 0 || !store(s, (size_t)n))
+		if (n <= 0 || !store(s, (size_t)n) || !wait_for_room(s))
 			break;
 	}
 	/* the producer learns at once that nobody listens any more */
@@ -93,11 +111,23 @@ static int temporary(const char *path, struct xf_error *err)
 	int fd;
 
 	snprintf(name, sizeof(name), "%s.spool.XXXXXX", path);
-	fd = mkstemp(name);
+	fd = mkostemp(name, O_CLOEXEC);
 	if (fd < 0)
 		return xf_fail_errno(err, XF_IO, "cannot make a temporary file beside %s", path);
 	unlink(name);
 	return fd;
+}
+
+/* The database on the same disk needs most of the space. */
+static uint64_t limit(int file)
+{
+	struct statvfs vfs;
+	uint64_t quarter;
+
+	if (fstatvfs(file, &vfs))
+		return MOST;
+	quarter = (uint64_t)vfs.f_bavail * vfs.f_frsize / 4;
+	return quarter > MOST ? MOST : quarter < PIECE ? PIECE : quarter;
 }
 
 int xf_spool_start(struct xf_spool **spool, int fd, int raw, const char *path, struct xf_error *err)
@@ -114,9 +144,12 @@ int xf_spool_start(struct xf_spool **spool, int fd, int raw, const char *path, s
 		free(s);
 		return -XF_IO;
 	}
+	if (!s->keep)
+		s->most = limit(s->file);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
-	if (pipe(s->wake) || pthread_create(&s->thread, NULL, work, s)) {
+	pthread_cond_init(&s->room, NULL);
+	if (pipe2(s->wake, O_CLOEXEC) || pthread_create(&s->thread, NULL, work, s)) {
 		close(s->file);
 		free(s);
 		return xf_fail(err, XF_INTERNAL, "cannot start a thread");
@@ -156,6 +189,8 @@ static ssize_t read_spool(void *data, void *to, size_t n)
 		if (got > 0)
 			s->read += (uint64_t)got;
 		give_back(s);
+		if (s->written - s->read <= s->most)
+			pthread_cond_signal(&s->room);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return got;
@@ -191,6 +226,10 @@ void xf_spool_stop(struct xf_spool *s)
 {
 	if (!s)
 		return;
+	pthread_mutex_lock(&s->lock);
+	s->quit = true;
+	pthread_cond_signal(&s->room);
+	pthread_mutex_unlock(&s->lock);
 	if (write(s->wake[1], "", 1) == 1)
 		pthread_join(s->thread, NULL);
 	close(s->wake[0]);
@@ -198,5 +237,6 @@ void xf_spool_stop(struct xf_spool *s)
 	close(s->file);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->changed);
+	pthread_cond_destroy(&s->room);
 	free(s);
 }

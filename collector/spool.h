@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The spool between a live producer and the reader: capture never waits for the database.
+ * The spool between a live producer and the reader: capture does not wait for the database.
  * In: a descriptor, read by a thread of its own.  Out: the same bytes, as a source for the reader.
  */
 #ifndef XF_COLLECTOR_SPOOL_H
@@ -12,8 +12,9 @@ struct xf_spool;
 
 /*
  * Reads fd (which the spool closes) to its end into a file: raw is its descriptor where the user
- * wants the stream kept, else -1 for a temporary one beside path that never grows without need.
- * The spool closes raw.
+ * wants the stream kept (what is in it goes with the first bytes of the stream), else -1 for a
+ * temporary one beside path, of 1 GiB or a quarter of the free space at the most: then the producer
+ * waits.  The spool closes raw.
  */
 int xf_spool_start(
 	struct xf_spool **spool, int fd, int raw, const char *path, struct xf_error *err);

@@ -28,13 +28,16 @@ struct xf_store {
 	struct xf_dictionary dictionary;
 	size_t losses_written;
 	uint64_t cpu_hz;
+	int wal_pages;
 };
 
 /* Nobody sees the file before it is whole, so that it needs no journal; a live one needs WAL. */
 #define WHOLE_PRAGMAS \
 	"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
-#define LIVE_PRAGMAS \
-	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
+#define LIVE_PRAGMAS                                                                             \
+	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;" \
+	"PRAGMA cache_size = -16384;"
+#define CHECKPOINT_PAGES 1024 /* in the WAL: each checkpoint waits for the disk twice */
 
 /* Leaves a transaction open. */
 static int create_schema(sqlite3 *db, const char *mode, struct xf_error *err)
@@ -407,6 +410,15 @@ int xf_store_live(struct xf_store **store, const char *path, bool force, const c
 	return 0;
 }
 
+static int on_commit(void *data, sqlite3 *db, const char *name, int pages)
+{
+	struct xf_store *s = data;
+
+	(void)db, (void)name;
+	s->wal_pages = pages;
+	return SQLITE_OK;
+}
+
 int xf_store_live_place(struct xf_store *s, struct xf_error *err)
 {
 	int code = place(s, err);
@@ -419,7 +431,10 @@ int xf_store_live_place(struct xf_store *s, struct xf_error *err)
 	if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return s->db ? xf_db_fail(s->db, s->path, err) : xf_fail_nomem(err);
 	sqlite3_busy_timeout(s->db, BUSY_MS);
-	return xf_db_exec(s->db, LIVE_PRAGMAS, err);
+	code = xf_db_exec(s->db, LIVE_PRAGMAS, err);
+	/* takes the place of the automatic checkpoint, which would report a reader as an error */
+	sqlite3_wal_hook(s->db, on_commit, s);
+	return code;
 }
 
 void xf_store_set_hz(struct xf_store *s, uint64_t cpu_hz)
@@ -519,13 +534,15 @@ int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 		return code;
 	}
-	/* a reader that holds an old state makes this do less, it must not make it wait */
-	sqlite3_busy_timeout(s->db, 0);
-	sqlite3_wal_checkpoint_v2(s->db, NULL,
-		xf_store_wal_size(s) > XF_WAL_LIMIT / 2 ? SQLITE_CHECKPOINT_RESTART
-							: SQLITE_CHECKPOINT_PASSIVE,
-		NULL, NULL);
-	sqlite3_busy_timeout(s->db, BUSY_MS);
+	if (s->wal_pages >= CHECKPOINT_PAGES) {
+		/* a reader that holds an old state makes this do less, it must not make it wait */
+		sqlite3_busy_timeout(s->db, 0);
+		sqlite3_wal_checkpoint_v2(s->db, NULL,
+			xf_store_wal_size(s) > XF_WAL_LIMIT / 2 ? SQLITE_CHECKPOINT_RESTART
+								: SQLITE_CHECKPOINT_PASSIVE,
+			NULL, NULL);
+		sqlite3_busy_timeout(s->db, BUSY_MS);
+	}
 	return vtab->budget && vtab->again && vtab->exhausted ? 1 : 0;
 }
 

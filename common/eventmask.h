@@ -13,9 +13,9 @@
 /*
  * X(name, mask, what).  Bits 27..16 of a mask are classes, bits 15..12 subclasses, and Xen records
  * an event if it meets one bit of each: subclasses cannot be chosen per class.  So "pt" has the
- * two subclasses that PV records need (1, and 2 for the calls inside a multicall), which in the
- * scheduler class are the runstate changes and the records private to a scheduler, but not its
- * verbose subclass 8.
+ * three subclasses that PV records need (1; 2 for the calls inside a multicall; 4 for the records of
+ * writable page tables), which in the scheduler class are the runstate changes and the records
+ * private to a scheduler, but not its verbose subclass 8.
  */
 #define XF_EVENT_CLASSES(X)                                                            \
 	X("gen", 0x0001f000, "general")                                                \
@@ -28,7 +28,7 @@
 	X("hw", 0x0080f000, "power management, interrupts")                            \
 	X("guest", 0x0800f000, "written by guests")                                    \
 	X("all", 0x0ffff000, "every class")                                            \
-	X("pt", 0x00763000, "what page tables need: pv, shadow, mem, dom0op, runstates")
+	X("pt", 0x00767000, "what page tables need: pv, shadow, mem, dom0op, runstates")
 
 /* Xen's own mask after boot. */
 #define XF_EVENTS_ALL 0x0ffff000u

@@ -197,7 +197,7 @@ def status_line_stays_one_line():
 
 @case
 def event_masks():
-    for text, mask in (("pt", 0x763000), ("all", 0x0FFFF000), ("pv", 0x20F000), ("gen", 0x1F000),
+    for text, mask in (("pt", 0x767000), ("all", 0x0FFFF000), ("pv", 0x20F000), ("gen", 0x1F000),
                        ("sched", 0x2F000), ("dom0op", 0x4F000), ("hvm", 0x8F000), ("mem", 0x10F000),
                        ("shadow", 0x40F000), ("hw", 0x80F000), ("guest", 0x800F000),
                        ("pv,shadow,mem", 0x70F000), ("0x00021000", 0x21000), ("135168", 0x21000),
@@ -206,7 +206,7 @@ def event_masks():
         check(f"evt_mask 0x{mask:08x}" in run.log, f"{text}: {run.log}")
         equal(run.get("events"), f"0x{mask:08x}", text)
     run = Run("-T", "0.01").finish()
-    equal(run.get("events"), "0x00763000", "default")
+    equal(run.get("events"), "0x00767000", "default")
 
 
 @case

@@ -89,16 +89,6 @@ def signed(value):
     return value - (1 << 64) if value >> 63 else value
 
 
-def ftrace(name):
-    """(cpu, tsc, event, text) of the guest kernel's own log."""
-    line = re.compile(r"\s*(.+)-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+): (\S+?): (.*)")
-    with open(unpack(name + ".ftrace"), encoding="ascii", errors="replace") as file:
-        for text in file:
-            found = line.match(text)
-            if found:
-                yield int(found[3]), int(found[4]), found[5], found[6]
-
-
 def runs(name):
     """The runs of a 2006 capture as dicts, numbers as int."""
     with open(plain(name + ".runs.tsv"), encoding="ascii") as file:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Recorded traces against what the guest itself logged.  In: traces and logs.  Out: cases."""
 import re
-from collections import Counter
 
-from lib import case, database, equal, finish, ftrace, runs, unpack, plain
+import witness
+from lib import case, database, equal, finish, runs, unpack, plain
 
 # records, then events by kind; counted by a program that shares nothing with this one
 COUNTS = {
@@ -51,20 +51,9 @@ for trace in COUNTS:
 
 
 def check_forks(name, wanted):
-    """One fork for each sched_process_fork: same vCPU, ended before it, after the one before."""
-    log = list(ftrace(name))
-    first, last = min(e[1] for e in log), max(e[1] for e in log)
-    logged = sorted((t, cpu) for cpu, t, event, _ in log if event == "sched_process_fork")
-    found = database(name).execute(
-        "SELECT tsc_start, tsc_end, vcpu, fork_id FROM forks WHERE domid = 0 AND tsc_end BETWEEN ? AND ?"
-        " ORDER BY tsc_end", (first, last)).fetchall()
-    equal(len(found), wanted, "forks")
-    used = set()
-    for start, end, vcpu, fork_id in found:
-        after = [(t, cpu) for t, cpu in logged if cpu == vcpu and t > end and (t, cpu) not in used]
-        assert after, f"fork {fork_id} on vCPU {vcpu} has no sched_process_fork of its own"
-        used.add(after[0])
-    return len(logged)
+    found, logged = witness.match_forks(database(name), witness.ftrace(unpack(name + ".ftrace")))
+    equal(found, wanted, "forks")
+    return logged
 
 
 @case("dom0-shell: 95 forks, each the kernel's own")
@@ -96,20 +85,8 @@ def _():
     assert rows[0][3], "it is decided by order, which is to be said"
 
 
-def dirtied(name, fork):
-    """PTEs per page-table page of one fork, distinct slots."""
-    return Counter(dict(database(name).execute(
-        "SELECT pt_page, sum(ptes) FROM pt_sequences WHERE fork_id = ? GROUP BY 1", (fork,))))
-
-
 def check_dirty(name, wanted, pages=16):
-    db = database(name)
-    found = []
-    for (fork,) in db.execute("SELECT fork_id FROM forks WHERE pt_pages >= ? ORDER BY tsc_start", (pages,)):
-        for ptes, n in Counter(dirtied(name, fork).values()).items():
-            if n >= pages:
-                found.append(ptes)
-    equal(found, wanted, f"PTEs in each of {pages} pages, fork by fork")
+    equal(witness.dirty_forks(database(name), pages), wanted, f"PTEs in each of {pages} pages, fork by fork")
 
 
 @case("dom0-dirty: 15 forks with exactly so many PTEs in 16 pages each")
@@ -125,61 +102,11 @@ def _():
     check_dirty("dom0-forks", [int(n) for n in re.findall(r"ppp=(\d+) npt=16", log)])
 
 
-def symbols():
-    table = []
-    for line in open(unpack("dom0-kallsyms.txt"), encoding="ascii"):
-        address, kind, name = line.split()[:3]
-        if kind in "tTwW":
-            table.append((int(address, 16), name))
-    return sorted(table)
-
-
-def check_faults(name):
-    """Every logged fault has its event, in the same order per vCPU."""
-    import bisect
-    table = symbols()
-    addresses = [a for a, _ in table]
-    names = {}
-    for address, symbol in table:
-        names.setdefault(address, set()).add(symbol)
-
-    def function(rip):
-        at = bisect.bisect_right(addresses, rip) - 1
-        return names[addresses[at]] if at >= 0 else set()
-
-    logged = {}
-    for cpu, tsc, event, text in ftrace(name):
-        if event.startswith("page_fault_"):
-            found = re.match(r"address=(\S+) ip=(\S+) error_code=(\S+)", text)
-            logged.setdefault(cpu, []).append((tsc, found[1], found[2], int(found[3], 16)))
-    total = 0
-    for cpu, faults in logged.items():
-        events = database(name).execute(
-            "SELECT tsc, va, rip, error_code FROM events WHERE kind = 'page_fault' AND domid = 0"
-            " AND vcpu = ? ORDER BY event_id", (cpu,)).fetchall()
-        at = 0
-        for i, (tsc, va, ip, code) in enumerate(faults):
-            address = None if va.startswith("(") or not va.startswith("0x") else int(va, 16)
-            while at < len(events):
-                e_tsc, e_va, e_rip, e_code = events[at]
-                e_va, e_rip = e_va & (1 << 64) - 1, e_rip & (1 << 64) - 1
-                at += 1
-                # the first line of the log may belong to a fault just before the capture
-                if e_tsc <= tsc and e_code == code and (address is None or e_va == address) and (
-                        int(ip, 16) == e_rip if ip.startswith("0x") else ip in function(e_rip)):
-                    total += 1
-                    break
-                assert e_tsc < faults[0][0] or i == 0, \
-                    f"event at {e_tsc} on vCPU {cpu} is not in the log before {tsc} {va} {ip}"
-            else:
-                assert i == 0, f"vCPU {cpu}: no event for the fault at {tsc} {va} {ip}"
-    return total
-
-
 for trace in ("dom0-shell", "dom0-dirty", "dom0-smp"):
     @case(f"{trace}: every page fault of the kernel's log has its event")
     def _(trace=trace):
-        assert check_faults(trace) > 1000
+        assert witness.match_faults(database(trace), witness.ftrace(unpack(trace + ".ftrace")),
+                                    witness.kallsyms(unpack("dom0-kallsyms.txt"))) > 1000
 
 
 def check_runs(name, kinds, sequences=None, vcpu=0):

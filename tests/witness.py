@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A database against what the guest kernel itself logged.
+
+In: a database, the text of the kernel's ftrace log (clock x86-tsc: Xen's own).  Out: numbers that
+agree, or an AssertionError that says where they do not.
+"""
+import bisect
+import re
+from collections import Counter
+
+LINE = re.compile(r"\s*(.+)-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+): (\S+?): (.*)")
+
+
+def ftrace(path):
+    """[(cpu, tsc, event, text, pid of the task)] of a log."""
+    with open(path, encoding="ascii", errors="replace") as file:
+        found = [LINE.match(text) for text in file]
+    return [(int(m[3]), int(m[4]), m[5], m[6], int(m[2])) for m in found if m]
+
+
+def kallsyms(path):
+    """Sorted addresses of functions, and their names."""
+    names = {}
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            address, kind, name = line.split()[:3]
+            if kind in "tTwW":
+                names.setdefault(int(address, 16), set()).add(name)
+    return sorted(names), names
+
+
+def threads(log):
+    """Process ids that share their parent's memory, where the log has task_newtask."""
+    found = (re.search(r"pid=(\d+) .*clone_flags=([0-9a-f]+)", text)
+             for _, _, event, text, _ in log if event == "task_newtask")
+    return {int(m[1]) for m in found if m and int(m[2], 16) & 0x100}
+
+
+def fork_times(log):
+    """
+    Sorted (time of sched_process_fork, vCPU that copied the page tables).  That is where the task
+    pinned the copy, if the log says so: it may be moved to another vCPU before the fork is over.
+    """
+    shared, pinned, found = threads(log), {}, []
+    for cpu, tsc, event, text, task in log:
+        if event == "xen_mmu_pgd_pin":
+            pinned[task] = cpu
+        elif event == "sched_process_fork":
+            if int(re.search(r"child_pid=(\d+)", text)[1]) not in shared:
+                found.append((tsc, pinned.pop(task, cpu)))
+    return sorted(found)
+
+
+def match_forks(db, log):
+    """
+    Each fork of domain 0 while the log runs has a sched_process_fork of its own: same vCPU, after
+    its end.  Returns how many forks, and how many the kernel logged but for known threads.
+    """
+    logged = fork_times(log)
+    found = db.execute(
+        "SELECT tsc_start, tsc_end, vcpu, fork_id FROM forks WHERE domid = 0 AND tsc_end BETWEEN ? AND ?"
+        " ORDER BY tsc_end", (min(e[1] for e in log), max(e[1] for e in log))).fetchall()
+    used = set()
+    for _, end, vcpu, fork_id in found:
+        after = [(t, cpu) for t, cpu in logged if cpu == vcpu and t > end and (t, cpu) not in used]
+        assert after, f"fork {fork_id} on vCPU {vcpu} has no sched_process_fork of its own"
+        used.add(after[0])
+    return len(found), len(logged)
+
+
+def dirty_forks(db, pages=16):
+    """PTEs in each of so many page-table pages, for each fork that has as many alike."""
+    found = []
+    for (fork,) in db.execute("SELECT fork_id FROM forks WHERE pt_pages >= ? ORDER BY tsc_start",
+                              (pages,)).fetchall():
+        counts = dict(db.execute("SELECT pt_page, sum(ptes) FROM pt_sequences WHERE fork_id = ?"
+                                 " GROUP BY 1", (fork,)))
+        found += [ptes for ptes, n in Counter(counts.values()).items() if n >= pages]
+    return found
+
+
+def match_faults(db, log, symbols):
+    """Every page fault of the log has its event, in the same order per vCPU; returns how many."""
+    addresses, names = symbols
+
+    def function(rip):
+        at = bisect.bisect_right(addresses, rip) - 1
+        return names[addresses[at]] if at >= 0 else set()
+
+    logged = {}
+    for cpu, tsc, event, text, _ in log:
+        if event.startswith("page_fault_"):
+            found = re.match(r"address=(\S+) ip=(\S+) error_code=(\S+)", text)
+            logged.setdefault(cpu, []).append((tsc, found[1], found[2], int(found[3], 16)))
+    total = 0
+    for cpu, faults in logged.items():
+        events = db.execute(
+            "SELECT tsc, va, rip, error_code FROM events WHERE kind = 'page_fault' AND domid = 0"
+            " AND vcpu = ? ORDER BY event_id", (cpu,)).fetchall()
+        at = 0
+        for i, (tsc, va, ip, code) in enumerate(faults):
+            address = None if va.startswith("(") or not va.startswith("0x") else int(va, 16)
+            while at < len(events):
+                e_tsc, e_va, e_rip, e_code = events[at]
+                e_va, e_rip = e_va & (1 << 64) - 1, e_rip & (1 << 64) - 1
+                at += 1
+                # the first line of the log may belong to a fault just before the capture
+                if e_tsc <= tsc and e_code == code and (address is None or e_va == address) and (
+                        int(ip, 16) == e_rip if ip.startswith("0x") else ip in function(e_rip)):
+                    total += 1
+                    break
+                assert e_tsc < faults[0][0] or i == 0, \
+                    f"event at {e_tsc} on vCPU {cpu} is not in the log before {tsc} {va} {ip}"
+            else:
+                assert i == 0, f"vCPU {cpu}: no event for the fault at {tsc} {va} {ip}"
+    return total

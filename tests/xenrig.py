@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the tests in the rig share: booting Xen, the files that came back, cases.
+
+In: a script for dom0.  Out: "ok NAME" or "FAIL NAME: why" lines.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from xenstream import records, windows
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(HERE)
+BUILD = os.path.join(TOP, os.environ.get("O", "build"))
+
+
+class Results:
+    """What a script left in /tmp/out."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def text(self, name):
+        with open(self.path(name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def stream(self, name):
+        with open(self.path(name + ".bin"), "rb") as file:
+            return file.read()
+
+    def exit(self, name):
+        return int(self.text(name + ".exit"))
+
+    def status(self, name):
+        """Last value of each key."""
+        return dict(line.split("=", 1) for line in self.text(name + ".status").splitlines())
+
+    def events(self, name):
+        """Event id -> payloads, over the whole stream, which must be whole windows."""
+        found = {}
+        for _, data in windows(self.stream(name)):
+            for event, words in records(data):
+                found.setdefault(event, []).append(words)
+        return found
+
+
+def boot(name, script, directory, files=(), xen_options=""):
+    """Boots Xen, runs the script in dom0; True if results came back."""
+    began = time.monotonic()
+    code = subprocess.run(
+        [os.path.join(HERE, "xen", "boot.sh"), os.path.join(HERE, "xen", script), directory, *files],
+        check=False, cwd=TOP, env=dict(os.environ, XEN_OPTIONS=xen_options)).returncode
+    print(f"{name}: {script} took {time.monotonic() - began:.0f} s", flush=True)
+    if code:
+        print(f"FAIL {name}.boot of {script}: {code}")
+        console = os.path.join(directory, "console.log")
+        if os.path.exists(console):
+            with open(console, encoding="utf-8", errors="replace") as file:
+                sys.stderr.write("".join(file.readlines()[-40:]))
+    return code == 0
+
+
+def run_boots(name, boots):
+    """
+    boots: (script, cases, files for dom0's /bin, Xen's options).  An argument on the command line
+    names a directory to keep the results in; what is there from an earlier run is checked again
+    instead of booting.  Returns an exit status.
+    """
+    failed = 0
+    if not os.path.exists(os.path.join(BUILD, "xenfault-drain")):
+        print(f"FAIL {name}: this build has no xenfault-drain (package libxen-dev)")
+        return 1
+    with tempfile.TemporaryDirectory() as scratch:
+        base = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else scratch
+        for script, cases, files, xen_options in boots:
+            directory = os.path.join(base, script)
+            if not os.path.exists(os.path.join(directory, "status")) and \
+                    not boot(name, script, directory, files, xen_options):
+                failed += 1
+                continue
+            results = Results(directory)
+            for function in cases:
+                label = f"{name}.{function.__name__}"
+                try:
+                    function(results)
+                    print(f"ok {label}", flush=True)
+                except Exception as error:  # pylint: disable=broad-except
+                    failed += 1
+                    print(f"FAIL {label}: {error!r}", flush=True)
+    return 1 if failed else 0
