@@ -2,6 +2,7 @@
 # make            everything below build/        make demo     the main job on a real trace
 # make check      all tests that need no Xen     make bench    speed
 # make check-xen  boots Xen in QEMU              make install  PREFIX= DESTDIR=
+# make fuzz       hostile traces, FUZZ_SECONDS=  make clean
 # Variables: CC, SAN=1 (ASan and UBSan), V=1, O=DIR, WITHOUT_XENCTRL=1
 
 CC ?= gcc
@@ -104,7 +105,7 @@ $(O)/schema_sql.o: $(O)/schema_sql.c
 -include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
 
 deps:
-	@sh tests/setup.sh $(if $(filter check,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev,) \
+	@sh tests/setup.sh $(if $(filter check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev,) \
 		$(if $(filter check-xen,$(MAKECMDGOALS)),python3 libxen-dev,)
 
 # make reads pkg-config's answers before deps has run, so what builds runs in a second make
@@ -152,13 +153,32 @@ $(O)/unit/%: tests/unit/%.c $(O)/libxenfault.a
 .PHONY: unit
 unit: $(unit_bin)
 
+# libFuzzer, with limits so small that a few KB reach what a file needs megabytes for
+FUZZ_SECONDS ?= 600
+fuzz_make = $(MAKE) --no-print-directory CC=clang SAN=1 O=$(O)/fuzz \
+	CFLAGS='-O2 -g -fsanitize=fuzzer-no-link' \
+	CPPFLAGS='-DXF_CHUNK=512 -DRESIDENT_MAX=2048 -DXF_SOURCE_LOOKAHEAD=8192'
+$(O)/reader: tests/fuzz/reader.c $(O)/libxenfault.a
+	$(call say,CC,$<)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< \
+		$(O)/libxenfault.a $(LIBS)
+
+.PHONY: fuzz run-fuzz
+fuzz: deps
+	@$(MAKE) --no-print-directory run-fuzz
+run-fuzz: packages
+	@$(fuzz_make) $(O)/fuzz/reader
+	@sh tests/fuzz/run.sh $(O)/fuzz reader $(FUZZ_SECONDS)
+
 run-check: all unit $(standin)
 	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit $(standin:$(O)/%=$(O)/san/%)
 	@$(MAKE) --no-print-directory CC=clang O=$(O)/clang all
+	@$(fuzz_make) $(O)/fuzz/reader
 	@sh tests/run.sh "sh tests/style.sh $(O)" \
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
 		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/memory.py tests/record.py),"python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
+		"sh tests/fuzz/run.sh $(O)/fuzz reader 60" \
 		"O=$(O) python3 tests/drain.py" "SAN=1 O=$(O)/san python3 tests/drain.py"
 
 .PHONY: run-check-xen

@@ -15,8 +15,10 @@
 #define WINDOW_MAGIC 0x2001f003u
 #define WINDOW_HEAD  12
 #define WINDOW_MAX   0x0fffeff8u /* 65535 pages less the ring's own header */
+#ifndef RESIDENT_MAX		 /* a test makes it small */
 #define RESIDENT_MAX (24u << 20) /* bytes of waiting chunks kept in memory */
-#define DETECT	     65536
+#endif
+#define DETECT (XF_SOURCE_LOOKAHEAD / 2)
 
 struct xf_framer {
 	struct xf_source *source;

@@ -14,7 +14,9 @@
 #define XF_MAX_PCPUS 16384
 
 /* Bytes of a chunk at the most. */
+#ifndef XF_CHUNK /* a test makes it small */
 #define XF_CHUNK 65536
+#endif
 
 /*
  * Whole records of one pCPU.  The bytes are in memory, or, when too much is waiting, in the source

@@ -14,7 +14,9 @@
 #include "common/error.h"
 
 /* xf_source_fill() can be asked for this much at once. */
+#ifndef XF_SOURCE_LOOKAHEAD /* a test makes it small */
 #define XF_SOURCE_LOOKAHEAD (128 * 1024)
+#endif
 
 struct xf_source;
 
