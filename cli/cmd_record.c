@@ -27,7 +27,7 @@
 
 #define STEP_EVENTS 50000 /* in one transaction at the most */
 #define STEP_MS	    200	  /* between two transactions while nothing waits */
-#define SETTLE_MS   600	  /* without a byte for so long: what was read is final (several polls) */
+#define SETTLE_MS   1500  /* without a byte for so long: what was read is final (many polls) */
 #define STOP_MS	    3000  /* a producer that was asked to end may take so long */
 #define BACKLOG	    (32u << 20) /* bytes not stored yet at the end that are worth a word */
 

@@ -407,16 +407,17 @@ static int start(struct drain *d)
 	say(d, "pages", "%u", d->pages);
 	if (d->pages != d->o.pages)
 		say(d, "warning",
-			made ? "Xen made buffers of %u pages for each CPU of the %lu asked for"
-			     : "buffers keep the size they first got in this boot: %u pages for each CPU, not "
+			made ? "Xen made buffers of %u page%s for each CPU of the %lu asked for"
+			     : "buffers keep the size they first got in this boot: %u page%s for each CPU, not "
 			       "the %lu asked for with -S",
-			d->pages, d->o.pages);
+			d->pages, d->pages == 1 ? "" : "s", d->o.pages);
 	tell_rings(d);
 	say(d, "tracing_found", "%s", d->found_on ? "on" : "off");
 	if (d->found_on)
 		say(d, "warning",
 			"tracing was on and nobody read it (xentrace -x, tevt_mask= at boot, or a reader that "
-			"was killed): it will be left on; xenfault-drain --off turns it off");
+			"was killed): it will be left on; this turns it off: %s --off",
+			program_invocation_name);
 	say(d, "events_found", "0x%08x", d->found_events);
 	say(d, "events", "0x%08x", d->o.events);
 	say(d, "discarded", "%llu", (unsigned long long)discard(d));
@@ -446,9 +447,8 @@ static void turn_off(struct drain *d)
 	grace = 1;
 	set_timer(GRACE);
 	if (xc_tbuf_disable(d->xch))
-		fail(d, XF_LIVE, "xen",
-			"cannot turn tracing off: %s: xenfault-drain --off tries again",
-			strerror(errno));
+		fail(d, XF_LIVE, "xen", "cannot turn tracing off: %s; this tries again: %s --off",
+			strerror(errno), program_invocation_name);
 }
 
 static int write_parts(struct drain *d, struct iovec *part, int parts)

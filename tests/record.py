@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """xenfault record without Xen: --via and the stand-in for Xen's libraries.  Out: cases."""
+import contextlib
 import os
 import signal
 import sqlite3
@@ -8,6 +9,7 @@ import subprocess
 import time
 
 import lib
+import witness
 from lib import WORK, XENFAULT, case, equal, finish, run, unpack
 
 DB = os.path.join(WORK, "record.db")
@@ -19,22 +21,18 @@ def clean():
             os.unlink(DB + suffix)
 
 
+def open_database(path):
+    return contextlib.closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=20))
+
+
 def rows(path, sql):
-    db = sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=20)
-    try:
+    with open_database(path) as db:
         return db.execute(sql).fetchall()
-    finally:
-        db.close()
-
-
-TABLES = ("event", "event_place", "event_type", "event_late", "loss", "record_count", "fork",
-          "sequence", "spurious_fault", "finding")
 
 
 def same(one, other):
-    for table in TABLES:
-        equal(rows(one, f"SELECT * FROM {table} ORDER BY 1, 2"),
-              rows(other, f"SELECT * FROM {table} ORDER BY 1, 2"), table)
+    with open_database(one) as a, open_database(other) as b:
+        witness.same_rows(a, b)
 
 
 def repeat_tool():

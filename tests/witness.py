@@ -114,3 +114,29 @@ def match_faults(db, log, symbols):
             else:
                 assert i == 0, f"vCPU {cpu}: no event for the fault at {tsc} {va} {ip}"
     return total
+
+
+def nothing_joined(db):
+    """No fork and no sequence goes over a loss of the pCPU that its vCPU runs on."""
+    for view in ("forks", "pt_sequences"):
+        across = db.execute(
+            f"SELECT count(*) FROM {view} s JOIN losses l ON s.tsc_start < l.tsc_first"
+            f" AND s.tsc_end > l.tsc_last WHERE EXISTS (SELECT 1 FROM events e WHERE e.event_id BETWEEN"
+            f" s.first_event AND s.last_event AND e.kind = 'loss' AND e.pcpu = l.pcpu"
+            f" AND e.tsc = l.tsc_last AND EXISTS (SELECT 1 FROM events v WHERE v.event_id BETWEEN"
+            f" s.first_event AND s.last_event AND v.vcpu = s.vcpu AND v.pcpu = l.pcpu"
+            f" AND v.kind = 'emulate'))").fetchone()[0]
+        assert not across, f"{across} {view} across a loss of their pCPU"
+
+
+TABLES = ("event", "event_place", "event_type", "event_late", "loss", "record_count", "fork",
+          "sequence", "spurious_fault", "finding")
+
+
+def same_rows(one, other):
+    """Two databases hold the same events, and what was found in them."""
+    for table in TABLES:
+        rows = [db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for db in (one, other)]
+        assert len(rows[0]) == len(rows[1]), f"{table}: {len(rows[0])} and {len(rows[1])} rows"
+        for a, b in zip(*rows):
+            assert a == b, f"{table}: {a} and {b}"

@@ -4,6 +4,7 @@
 In: a script for dom0.  Out: "ok NAME" or "FAIL NAME: why" lines.
 """
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ class Results:
             return file.read()
 
     def stream(self, name):
-        with open(self.path(name + ".bin"), "rb") as file:
+        with open(self.path(name), "rb") as file:
             return file.read()
 
     def exit(self, name):
@@ -39,6 +40,17 @@ class Results:
     def status(self, name):
         """Last value of each key."""
         return dict(line.split("=", 1) for line in self.text(name + ".status").splitlines())
+
+    def database(self, name):
+        """A database that may have been left by a killed program: with what is in its WAL."""
+        return sqlite3.connect(f"file:{self.path(name)}.db?mode=rw", uri=True)
+
+    def imported(self, name):
+        """A stream, imported here and now."""
+        path = self.path(name + ".imported")
+        subprocess.run([os.path.join(BUILD, "xenfault"), "import", "--force", "-o", path, self.path(name)],
+                       check=True, capture_output=True)
+        return sqlite3.connect(f"file:{path}?mode=ro", uri=True)
 
     def events(self, name):
         """Event id -> payloads, over the whole stream, which must be whole windows."""

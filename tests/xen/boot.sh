@@ -89,6 +89,8 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs tmp /tmp
 mkdir -p /dev/pts /tmp/out
+ln -s /proc/self/fd /dev/fd
+for n in 0:stdin 1:stdout 2:stderr; do ln -s fd/${n%:*} /dev/${n#*:}; done
 mount -t devpts pts /dev/pts
 for module in /modules/*.ko; do insmod "$module"; done
 mount -t xenfs xenfs /proc/xen
