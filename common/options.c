@@ -15,7 +15,7 @@ const struct xf_command_info xf_commands[XF_CMD_COUNT] = {
 };
 
 #define C(id)	(1u << XF_CMD_##id)
-#define ROWS	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SQL))
+#define ROWS	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SPURIOUS) | C(FLUSHES) | C(SQL))
 #define SYMBOLS (C(IMPORT) | C(RECORD) | C(ANALYZE) | C(EVENTS) | C(SQL))
 #define ALL	((1u << XF_CMD_COUNT) - 1)
 
@@ -282,7 +282,8 @@ static const struct option_info {
 		"seconds from the first record, or TSC cycles with a c behind"},
 	{ROWS & ~C(SQL), "to", 0, "TIME", set_to, "likewise; both ends are included"},
 	{ROWS, "limit", 0, "N", set_limit, "at most N rows"},
-	{C(PAGES) | C(EVENTS), "fork", 0, "N", set_fork, "only what belongs to fork N"},
+	{C(PAGES) | C(EVENTS) | C(FLUSHES), "fork", 0, "N", set_fork,
+		"only what belongs to fork N"},
 	{SYMBOLS, "symbols", 0, "FILE", set_symbols,
 		"ELF, System.map or kallsyms of the guest kernel; may be repeated"},
 	{SYMBOLS, "symbols-domain", 0, "dN", set_symbols_domain,

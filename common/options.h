@@ -22,6 +22,8 @@
 	X(FORKS, "forks", "DB", "one row per fork")                                              \
 	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")               \
 	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                     \
+	X(SPURIOUS, "spurious", "DB", "faults that another vCPU's work made needless")           \
+	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause and reach, and per fork")   \
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")             \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")             \
 	X(VERSION, "version", "", "version and features")
