@@ -226,6 +226,7 @@ static xf_command_fn *const functions[XF_CMD_COUNT] = {
 	[XF_CMD_EVENTS] = xf_cmd_events,
 	[XF_CMD_SPURIOUS] = xf_cmd_spurious,
 	[XF_CMD_FLUSHES] = xf_cmd_flushes,
+	[XF_CMD_POLICY] = xf_cmd_policy,
 	[XF_CMD_SQL] = xf_cmd_sql,
 	[XF_CMD_HELP] = xf_cmd_help,
 	[XF_CMD_VERSION] = xf_cmd_version,
