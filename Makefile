@@ -46,8 +46,9 @@ examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 lib_dirs = common schemas collector analyzer
 lib_src = $(filter-out collector/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
 cli_src = $(wildcard cli/*.c tui/*.c)
-lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o
+lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o $(O)/profiles.o
 cli_obj = $(cli_src:%.c=$(O)/%.o)
+profiles = $(wildcard examples/profiles/*)
 sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 
 .PHONY: all deps demo check check-xen bench install clean
@@ -94,12 +95,16 @@ $(O)/schema_sql.c: schemas/embed.sh $(sql)
 	@mkdir -p $(@D)
 	$(Q)sh schemas/embed.sh $(sql) >$@
 
+$(O)/profiles.c: schemas/embed-profiles.sh $(profiles)
+	@mkdir -p $(@D)
+	$(Q)sh schemas/embed-profiles.sh $(profiles) >$@
+
 $(O)/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/schema_sql.o: $(O)/schema_sql.c
+$(O)/schema_sql.o $(O)/profiles.o: $(O)/%.o: $(O)/%.c
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 -include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d

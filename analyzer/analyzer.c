@@ -283,18 +283,6 @@ static int subcall(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 	return xf_fork_pin(a, v, event);
 }
 
-static int reported_spurious(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
-{
-	uint64_t *slot = xf_map_get(&v->domain->by_l2, event->va >> 21);
-	struct xf_sequence *s = slot ? (struct xf_sequence *)(uintptr_t)*slot : NULL;
-
-	if (s)
-		s->costs.spurious++;
-	return xf_rows_spurious(a, a->event_id, "reported",
-		s && s->vcpu != v && s->vcpu->known ? (int)s->vcpu->number : -1,
-		s ? s->first_event : 0, s ? (int64_t)(event->tsc - s->tsc_start) : 0, "certain");
-}
-
 static int cr3(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	if (v->cr3 != event->frame)
@@ -347,7 +335,7 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		xf_flush_hook(a, v, event);
 		return 0;
 	case XF_SPURIOUS:
-		return reported_spurious(a, v, event);
+		return xf_spurious_reported(a, v, event);
 	case XF_IRET:
 		if (!v->handler.interrupted)
 			v->fault_open = false;

@@ -203,7 +203,7 @@ int xf_sequence_rehooked(
 	if (event->has & XF_HAS_LATE && event->tsc_late - event->tsc > s->slack)
 		s->slack = event->tsc_late - event->tsc;
 	take_flushes(a, v, s, 1);
-	code = xf_spurious_rehooked(a, s, event, event_id);
+	code = xf_spurious_rehooked(a, v, s, event, event_id);
 	if (code)
 		return code;
 	return xf_sequence_end_hooked(a, v->domain, event->frame, XF_END_REHOOK);

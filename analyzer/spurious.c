@@ -51,6 +51,36 @@ static int returned(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t tsc)
 		(int64_t)(h->tsc - c->tsc), plain ? "certain" : "likely");
 }
 
+/*
+ * Xen found nothing to do: the page is still unhooked for another vCPU, or was hooked again, by
+ * another vCPU or for one.
+ */
+int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	uint64_t *slot = xf_map_get(&v->domain->by_l2, event->va >> 21);
+	struct xf_sequence *s = slot ? (struct xf_sequence *)(uintptr_t)*slot : NULL;
+	const struct xf_hook_history *last;
+	const struct xf_vcpu *owner = NULL;
+	uint64_t since = event->tsc;
+	int64_t other = 0;
+
+	slot = xf_map_get(&v->domain->last_hook, event->va >> 21);
+	last = slot ? (struct xf_hook_history *)(uintptr_t)*slot : NULL;
+	if (s) {
+		s->costs.spurious++;
+		owner = s->vcpu;
+		other = s->first_event;
+		since = s->tsc_start;
+	} else if (last) {
+		owner = last->rehooker != v ? last->rehooker : last->owner;
+		other = last->event;
+		since = last->rehooked;
+	}
+	return xf_rows_spurious(a, a->event_id, "reported",
+		owner && owner != v && owner->known ? (int)owner->number : -1, other,
+		(int64_t)(event->tsc - since), "certain");
+}
+
 int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	struct xf_handler *h = &v->handler;
@@ -150,8 +180,8 @@ int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	return 0;
 }
 
-int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_sequence *s,
-	const struct xf_event *event, int64_t event_id)
+int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_vcpu *v,
+	const struct xf_sequence *s, const struct xf_event *event, int64_t event_id)
 {
 	uint64_t *slot;
 	struct xf_hook_history *last;
@@ -165,6 +195,7 @@ int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_sequence *s,
 		return xf_fail_nomem(a->err);
 	last = (struct xf_hook_history *)(uintptr_t)*slot;
 	last->owner = s->vcpu;
+	last->rehooker = v;
 	last->unhooked = s->tsc_start;
 	last->rehooked = event->tsc;
 	last->event = event_id;

@@ -125,7 +125,7 @@ struct xf_change {
 
 /* When a page-table page was unhooked last, and hooked again. */
 struct xf_hook_history {
-	const struct xf_vcpu *owner;
+	const struct xf_vcpu *owner, *rehooker;
 	uint64_t unhooked, rehooked; /* TSC */
 	int64_t event;		     /* the rehook */
 	uint64_t present[8];	     /* slots that faults have shown to hold a present entry */
@@ -311,12 +311,13 @@ int xf_cow_finish(struct xf_analyzer *a);
 void xf_cow_free(struct xf_domain *d);
 
 /* spurious.c: faults that another vCPU's work made needless */
+int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_next(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
-int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_sequence *s,
-	const struct xf_event *event, int64_t event_id);
+int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_vcpu *v,
+	const struct xf_sequence *s, const struct xf_event *event, int64_t event_id);
 void xf_spurious_free(struct xf_domain *d);
 
 /* flush.c: TLB flushes, of a fork or (fork NULL) of what is outside of forks */

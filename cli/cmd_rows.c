@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * xenfault forks, pages: the rows of a view.  In: DB, filters.  Out: a table on stdout.
+ * xenfault forks, pages, spurious, flushes: the rows of a view.  In: DB, filters.  Out: a table on
+ * stdout.
  * Text shows what fits in 80 columns; CSV and JSON all columns of the view in order.
  */
 #include <stdlib.h>
@@ -21,10 +22,15 @@ struct listing {
 	const char *us; /* the view's us in cycles, for --cpu-hz */
 	const struct text_column *text;
 	size_t ntext;
+	bool by_fork; /* it has no domain and no time but those of its forks */
 };
 
 #define VCPU_SQL "ifnull('d' || domid || 'v' || vcpu, '?')"
-#define MARK_SQL "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
+/* an mmuext_op may be a flush or anything else */
+#define FLUSHES_SQL(n)	     "CASE reach WHEN 'unknown' THEN '<= ' ELSE '' END || " n
+#define PER_PTE_SQL(n, ptes) "CASE WHEN " ptes " THEN printf('%.3f', " n " * 1.0 / " ptes ") END"
+#define FORKS_ONLY	     " AND fork_id IS NOT NULL"
+#define MARK_SQL	     "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
 
 static const struct text_column fork_text[] = {
 	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}},
@@ -53,11 +59,38 @@ static const struct text_column page_text[] = {
 		{"ended", NULL, 8, XF_CELL_TEXT}},
 };
 
+static const struct text_column spurious_text[] = {
+	{"event_id", {"event", NULL, 8, XF_CELL_INT}},
+	{"START", {"start", NULL, 13, XF_CELL_REAL}},
+	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"va", {"va", NULL, 14, XF_CELL_HEX}},
+	{"error_code", {"code", NULL, 4, XF_CELL_TEXTHEX}},
+	{"cause", {"cause", NULL, 8, XF_CELL_TEXT}},
+	{"ifnull('v' || other_vcpu, '-')", {"lost to", NULL, 7, XF_CELL_TEXT}},
+	{"confidence", {"conf", NULL, 7, XF_CELL_TEXT}},
+};
+
+/* Of a fork: how often for each of its entries, which is what tells good from bad. */
+static const struct text_column flush_text[] = {
+	{"fork_id", {"fork", NULL, 6, XF_CELL_INT}},
+	{"mechanism", {"by", NULL, 9, XF_CELL_TEXT}},
+	{"cause", {"cause", NULL, 9, XF_CELL_TEXT}},
+	{"reach", {"reach", NULL, 7, XF_CELL_TEXT}},
+	{FLUSHES_SQL("flushes"), {"flushes", NULL, 9, XF_CELL_INT}},
+	{"cpus", {"CPUs hit", NULL, 9, XF_CELL_INT}},
+	{"ptes", {"PTEs", NULL, 8, XF_CELL_INT}},
+	{PER_PTE_SQL("flushes", "ptes"), {"per PTE", NULL, 9, XF_CELL_INT}},
+};
+
 static const struct listing listings[] = {
 	{"forks", "tsc_start", "fork_id", "(tsc_end - tsc_start)", fork_text,
-		sizeof(fork_text) / sizeof(fork_text[0])},
+		sizeof(fork_text) / sizeof(fork_text[0]), false},
 	{"pt_sequences", "tsc_start", "tsc_start, sequence_id", "(tsc_end - tsc_start)", page_text,
-		sizeof(page_text) / sizeof(page_text[0])},
+		sizeof(page_text) / sizeof(page_text[0]), false},
+	{"spurious_faults", "tsc", "event_id", "(tsc - (SELECT tsc_first FROM trace))",
+		spurious_text, sizeof(spurious_text) / sizeof(spurious_text[0]), false},
+	{"flushes", "tsc_start", "fork_id, cause, reach", NULL, flush_text,
+		sizeof(flush_text) / sizeof(flush_text[0]), true},
 };
 
 static enum xf_cell_type type_of(const char *name)
@@ -135,12 +168,16 @@ static int full_select(sqlite3 *db, const struct listing *l, uint64_t hz, char *
 	return code;
 }
 
+/* WHERE clause for the options that leave rows out. */
 static char *filters(
 	const struct listing *l, const struct xf_options *o, const struct xf_range *range)
 {
+	bool any = o->domid >= 0 || o->fork >= 0 || range->has_from || range->has_to;
 	sqlite3_str *sql = sqlite3_str_new(NULL);
 
-	sqlite3_str_appendf(sql, " FROM %s WHERE 1", l->view);
+	sqlite3_str_appendall(sql, " WHERE 1");
+	if (l->by_fork && any)
+		sqlite3_str_appendall(sql, " AND fork_id IN (SELECT fork_id FROM forks WHERE 1");
 	if (o->domid >= 0)
 		sqlite3_str_appendf(sql, " AND domid = %d", o->domid);
 	if (o->vcpu >= 0)
@@ -151,14 +188,15 @@ static char *filters(
 		sqlite3_str_appendf(sql, " AND %s >= %lld", l->time, (long long)range->from);
 	if (range->has_to)
 		sqlite3_str_appendf(sql, " AND %s <= %lld", l->time, (long long)range->to);
-	sqlite3_str_appendf(sql, " ORDER BY %s LIMIT %lld", l->order, (long long)o->limit);
+	if (l->by_fork && any)
+		sqlite3_str_appendall(sql, ")");
 	return sqlite3_str_finish(sql);
 }
 
-static int print(sqlite3 *db, const char *select, const char *rest, struct xf_column *columns,
-	size_t n, enum xf_format format, struct xf_error *err)
+/* Takes sql, which may be NULL for want of memory, and frees it. */
+static int print(sqlite3 *db, char *sql, const struct xf_column *columns, size_t n,
+	enum xf_format format, struct xf_error *err)
 {
-	char *sql = sqlite3_mprintf("%s%s", select, rest);
 	struct xf_out *out = NULL;
 	sqlite3_stmt *stmt = NULL;
 	int code = sql ? xf_db_prepare(db, &stmt, sql, err) : xf_fail_nomem(err), closed;
@@ -175,6 +213,31 @@ static int print(sqlite3 *db, const char *select, const char *rest, struct xf_co
 	sqlite3_finalize(stmt);
 	sqlite3_free(sql);
 	return code ? code : closed;
+}
+
+/* Before the rows of forks: all flushes by mechanism, cause and reach. */
+static int print_flush_totals(sqlite3 *db, const char *where, struct xf_error *err)
+{
+	static const struct xf_column columns[] = {
+		{"by", NULL, 9, XF_CELL_TEXT},
+		{"cause", NULL, 9, XF_CELL_TEXT},
+		{"reach", NULL, 7, XF_CELL_TEXT},
+		{"flushes", NULL, 9, XF_CELL_INT},
+		{"CPUs hit", NULL, 9, XF_CELL_INT},
+		{"PTEs", NULL, 9, XF_CELL_INT},
+		{"per PTE", NULL, 9, XF_CELL_INT},
+	};
+	char *sql = sqlite3_mprintf(
+		"SELECT ifnull(mechanism, 'no fork') AS mechanism, cause, reach,"
+		" %s, sum(cpus), sum(ptes), %s FROM flushes%s GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+		FLUSHES_SQL("sum(flushes)"), PER_PTE_SQL("sum(flushes)", "sum(ptes)"), where);
+	int code =
+		print(db, sql, columns, sizeof(columns) / sizeof(columns[0]), XF_FORMAT_TEXT, err);
+
+	if (!code)
+		puts("\nNot in the records: the commands of mmuext_op (<=: any of them may be a flush),\n"
+		     "flushes by Xen itself, and those it puts off.  Fork by fork:\n");
+	return code;
 }
 
 /* A fork that does not exist is a mistake, not an empty table. */
@@ -199,7 +262,7 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 {
 	struct xf_column text_columns[16], *columns = text_columns;
 	struct xf_range range;
-	char *select = NULL, *rest = NULL;
+	char *select = NULL, *where = NULL;
 	size_t n = l->ntext;
 	int64_t first = 0;
 	uint64_t hz = 0;
@@ -218,15 +281,21 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	if (!code)
 		code = check_fork(db, o, err);
 	if (!code)
-		rest = filters(l, o, &range);
+		where = filters(l, o, &range);
 	if (!code && o->format == XF_FORMAT_TEXT)
 		select = text_select(l, hz, text_columns);
 	else if (!code)
 		code = full_select(db, l, o->cpu_hz, &select, &columns, &n, err);
-	if (!code && (!select || !rest))
+	if (!code && (!select || !where))
 		code = xf_fail_nomem(err);
+	if (!code && l->by_fork && o->format == XF_FORMAT_TEXT)
+		code = print_flush_totals(db, where, err);
 	if (!code)
-		code = print(db, select, rest, columns, n, o->format, err);
+		code = print(db,
+			sqlite3_mprintf("%s FROM %s%s%s ORDER BY %s LIMIT %lld", select, l->view,
+				where, l->by_fork && o->format == XF_FORMAT_TEXT ? FORKS_ONLY : "",
+				l->order, (long long)o->limit),
+			columns, n, o->format, err);
 	if (!code && o->format == XF_FORMAT_TEXT)
 		code = xf_print_doubts(db, err);
 	if (columns != text_columns && columns)
@@ -235,7 +304,7 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	if (columns != text_columns)
 		free(columns);
 	sqlite3_free(select);
-	sqlite3_free(rest);
+	sqlite3_free(where);
 	sqlite3_close(db);
 	return code;
 }
@@ -248,4 +317,14 @@ int xf_cmd_forks(struct xf_options *options, struct xf_error *err)
 int xf_cmd_pages(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[1], options, err);
+}
+
+int xf_cmd_spurious(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[2], options, err);
+}
+
+int xf_cmd_flushes(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[3], options, err);
 }

@@ -15,7 +15,7 @@ const struct xf_command_info xf_commands[XF_CMD_COUNT] = {
 };
 
 #define C(id)	(1u << XF_CMD_##id)
-#define ROWS	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SQL))
+#define ROWS	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SPURIOUS) | C(FLUSHES) | C(POLICY) | C(SQL))
 #define SYMBOLS (C(IMPORT) | C(RECORD) | C(ANALYZE) | C(EVENTS) | C(SQL))
 #define ALL	((1u << XF_CMD_COUNT) - 1)
 
@@ -235,6 +235,56 @@ static int set_cpus(struct xf_options *o, const char *value, struct xf_error *er
 	return 0;
 }
 
+static int set_profile(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->profile = value;
+	return 0;
+}
+
+static int set_units_of(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	if (o->nunits_of == XF_MAX_UNITS)
+		return xf_fail(err, XF_USAGE, "more than %d --units-of", XF_MAX_UNITS);
+	o->units_of[o->nunits_of++] = value;
+	return 0;
+}
+
+static int set_unit(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	if (o->nunits == XF_MAX_UNITS)
+		return xf_fail(err, XF_USAGE, "more than %d --unit", XF_MAX_UNITS);
+	o->units[o->nunits++] = value;
+	return 0;
+}
+
+static int set_train(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->train = value;
+	return 0;
+}
+
+static int set_part(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	static const char *const parts[] = {"costs", "units", "histogram", "forks", "fit"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!strcmp(value, parts[i]))
+			o->part = value;
+	return o->part ? 0
+		       : xf_fail(err, XF_USAGE,
+				 "--part %s: it is costs, units, histogram, forks or fit", value);
+}
+
+static int set_ncpus(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	o->ncpus = (int)number(value, 16383);
+	return o->ncpus < 1
+		       ? xf_fail(err, XF_USAGE, "--cpus %s: a number of CPUs, 1 to 16383", value)
+		       : 0;
+}
+
 static int set_pages(struct xf_options *o, const char *value, struct xf_error *err)
 {
 	o->pages = number(value, 65535);
@@ -282,7 +332,19 @@ static const struct option_info {
 		"seconds from the first record, or TSC cycles with a c behind"},
 	{ROWS & ~C(SQL), "to", 0, "TIME", set_to, "likewise; both ends are included"},
 	{ROWS, "limit", 0, "N", set_limit, "at most N rows"},
-	{C(PAGES) | C(EVENTS), "fork", 0, "N", set_fork, "only what belongs to fork N"},
+	{C(PAGES) | C(EVENTS) | C(FLUSHES) | C(POLICY), "fork", 0, "N", set_fork,
+		"only what belongs to fork N"},
+	{C(POLICY), "profile", 0, "FILE|NAME", set_profile,
+		"unit costs of another machine, such as xeon-mp-2006"},
+	{C(POLICY), "units-of", 0, "DB", set_units_of,
+		"take what is still unknown from a capture of the same machine; may be repeated"},
+	{C(POLICY), "unit", 0, "NAME=COST", set_unit,
+		"a unit cost, with us or c (cycles) behind; may be repeated"},
+	{C(POLICY), "cpus", 0, "N", set_ncpus, "CPUs that a flush hits; default: as measured"},
+	{C(POLICY), "train", 0, "FORKS", set_train,
+		"measure on these forks, such as 1-16,20, and price the others"},
+	{C(POLICY), "part", 0, "PART", set_part,
+		"costs, units, histogram, forks or fit; csv and jsonl: costs"},
 	{SYMBOLS, "symbols", 0, "FILE", set_symbols,
 		"ELF, System.map or kallsyms of the guest kernel; may be repeated"},
 	{SYMBOLS, "symbols-domain", 0, "dN", set_symbols_domain,

@@ -22,6 +22,9 @@
 	X(FORKS, "forks", "DB", "one row per fork")                                              \
 	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")               \
 	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                     \
+	X(SPURIOUS, "spurious", "DB", "faults that another vCPU's work made needless")           \
+	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause and reach, and per fork")   \
+	X(POLICY, "policy", "DB", "what each mechanism would have cost, and the break-even")     \
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")             \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")             \
 	X(VERSION, "version", "", "version and features")
@@ -47,6 +50,7 @@ struct xf_when {
 };
 
 #define XF_MAX_SYMBOL_FILES 16
+#define XF_MAX_UNITS	    16
 
 struct xf_symbol_file {
 	const char *path;
@@ -70,6 +74,12 @@ struct xf_options {
 	double seconds;			       /* 0 = not given */
 	struct xf_symbol_file symbols[XF_MAX_SYMBOL_FILES];
 	int nsymbols;
+	const char *profile, *train, *part; /* of policy, NULL = not given */
+	const char *units_of[XF_MAX_UNITS];
+	int nunits_of;
+	const char *units[XF_MAX_UNITS]; /* NAME=VALUE */
+	int nunits;
+	int ncpus; /* that a flush hits, 0 = not given */
 	int nargs; /* positional arguments */
 	char **args;
 };

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * xenfault policy: what each mechanism would have cost.  In: DB, a profile, unit costs.
+ * Out: tables of policy_text.c and policy_rows.c.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/policy.h"
+#include "common/db.h"
+
+/* A profile's text, from a file or built in; the caller frees *buffer. */
+static int profile_text(const char *name, const char **text, char **buffer, struct xf_error *err)
+{
+	enum { MOST = 1 << 20 };
+	FILE *file;
+	size_t n;
+
+	*text = xf_profile_builtin(name);
+	if (*text)
+		return 0;
+	file = fopen(name, "rb");
+	if (!file && errno == ENOENT && !strchr(name, '/'))
+		return xf_fail(err, XF_USAGE, "no profile %s, and no such file; built in: %s", name,
+			xf_profile_name(0));
+	if (!file)
+		return xf_fail_errno(err, XF_IO, "cannot open %s", name);
+	*buffer = malloc(MOST);
+	n = *buffer ? fread(*buffer, 1, MOST - 1, file) : 0;
+	if (!*buffer)
+		xf_fail_nomem(err);
+	else if (ferror(file))
+		xf_fail_errno(err, XF_IO, "cannot read %s", name);
+	else if (!feof(file) || memchr(*buffer, '\0', n))
+		xf_fail(err, XF_FORMAT, "%s is not a profile", name);
+	fclose(file);
+	if (err->code)
+		return -(int)err->code;
+	(*buffer)[n] = '\0';
+	*text = *buffer;
+	return 0;
+}
+
+static int load_profile(struct xf_policy *p, struct xf_error *err)
+{
+	const char *text, *name = p->options->profile;
+	char *buffer = NULL;
+	int code = profile_text(name, &text, &buffer, err);
+
+	if (!code) {
+		p->profile = calloc(1, sizeof(*p->profile));
+		code = p->profile ? xf_profile_parse(p->profile, text, name, err)
+				  : xf_fail_nomem(err);
+	}
+	free(buffer);
+	if (code)
+		return code;
+	p->units = p->profile->units;
+	p->source = p->profile->name[0] ? p->profile->name : name;
+	return 0;
+}
+
+/* Another capture of the same machine, measured on all its forks. */
+static int borrow(struct xf_policy *p, const char *path, struct xf_error *err)
+{
+	static const struct xf_policy_filter all = {
+		.domid = -1, .vcpu = -1, .fork = -1, .to = UINT64_MAX};
+	struct xf_policy_forks forks = {0};
+	struct xf_units units;
+	sqlite3 *db = NULL;
+	int code = xf_db_open(&db, path, 1, err);
+
+	if (!code)
+		code = xf_policy_load(db, &all, &forks, err);
+	if (!code)
+		code = xf_policy_measure(db, &forks, &units, err);
+	if (!code)
+		xf_policy_borrow(&p->units, &units);
+	xf_policy_free(&forks);
+	sqlite3_close(db);
+	return code;
+}
+
+static void scale(struct xf_units *u, double factor)
+{
+	for (int i = 0; i < XF_UNITS; i++) {
+		if (!xf_unit_info[i].time)
+			continue;
+		u->cost[i].value *= factor;
+		u->cost[i].spread *= factor;
+	}
+}
+
+/* NAME=VALUE, a time with "us" or "c" behind it. */
+static int give(struct xf_policy *p, const char *text, uint64_t hz, struct xf_error *err)
+{
+	size_t length = strcspn(text, "=");
+	bool us = !strcmp(p->unit, "us");
+	double value;
+	char *end;
+
+	for (int i = 0; i < XF_UNITS; i++) {
+		struct xf_unit_cost *c = &p->units.cost[i];
+
+		if (strncmp(text, xf_unit_info[i].name, length) ||
+			xf_unit_info[i].name[length] != '\0' || text[length] != '=')
+			continue;
+		value = strtod(text + length + 1, &end);
+		if (end == text + length + 1 || !isfinite(value) || value < 0)
+			break;
+		if (xf_unit_info[i].time && (!strcmp(end, "us") || !strcmp(end, "c"))) {
+			bool cycles = !strcmp(end, "c");
+
+			if (cycles == us && !hz)
+				return xf_fail(err, XF_USAGE,
+					"--unit %s: the table is in %s, and the TSC frequency is unknown: give"
+					" --cpu-hz",
+					text, p->unit);
+			if (cycles && us)
+				value *= 1e6 / (double)hz;
+			else if (!cycles && !us)
+				value *= (double)hz / 1e6;
+		} else if (*end) {
+			break;
+		}
+		*c = (struct xf_unit_cost){
+			.known = true, .given = true, .value = value, .how = "given"};
+		return 0;
+	}
+	return xf_fail(err, XF_USAGE,
+		"--unit %s: NAME=COST, such as emulate=2.2us; --part units lists the names", text);
+}
+
+static int find_units(struct xf_policy *p, sqlite3 *db, uint64_t hz, struct xf_error *err)
+{
+	const struct xf_options *o = p->options;
+	bool us = hz || o->profile;
+	struct xf_units measured;
+	int code;
+
+	/* also with a profile: forks carry their own samples */
+	code = xf_policy_measure(db, &p->forks, &measured, err);
+	p->units = measured;
+	p->source = "measured on this capture";
+	p->unit = us ? "us" : "cycles";
+	p->scale = hz ? 1e6 / (double)hz : us ? 0 : 1;
+	if (code)
+		return code;
+	if (o->profile && o->nunits_of)
+		return xf_fail(err, XF_USAGE, "--profile and --units-of exclude each other");
+	if (o->profile)
+		code = load_profile(p, err);
+	for (int i = 0; i < o->nunits_of && !code; i++)
+		code = borrow(p, o->units_of[i], err);
+	if (!code && o->nunits_of)
+		p->source = "measured on this capture, and on those of --units-of";
+	if (!code && !o->profile && us)
+		scale(&p->units, p->scale);
+	for (int i = 0; i < o->nunits && !code; i++)
+		code = give(p, o->units[i], hz, err);
+	return code;
+}
+
+static void sum_up(struct xf_policy *p)
+{
+	for (size_t i = 0; i < p->forks.nforks; i++) {
+		const struct xf_policy_fork *f = &p->forks.forks[i];
+
+		if (!f->priced)
+			continue;
+		p->nforks++;
+		p->pages += f->pages;
+		p->ptes += f->ptes;
+		p->cycles += f->cycles;
+		for (size_t k = 0; k < f->nbins; k++)
+			if (p->forks.bins[f->first_bin + k].ptes > p->most)
+				p->most = p->forks.bins[f->first_bin + k].ptes;
+	}
+}
+
+uint64_t xf_policy_pages(const struct xf_policy *p, unsigned low, unsigned high)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < p->forks.nforks; i++) {
+		const struct xf_policy_fork *f = &p->forks.forks[i];
+
+		for (size_t k = 0; k < f->nbins && f->priced; k++) {
+			const struct xf_bin *bin = &p->forks.bins[f->first_bin + k];
+
+			if (bin->ptes >= low && bin->ptes <= high)
+				n += bin->pages;
+		}
+	}
+	return n;
+}
+
+const char *xf_policy_bound(enum xf_bound bound)
+{
+	static const char *const marks[] = {"", ">=", "<=", "~"};
+
+	return marks[bound];
+}
+
+static int filter_of(sqlite3 *db, const struct xf_options *o, uint64_t hz,
+	struct xf_policy_filter *filter, struct xf_cpulist *train, struct xf_error *err)
+{
+	struct xf_range range;
+	int64_t first = 0;
+	int code = xf_db_int(db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
+
+	if (!code)
+		code = xf_time_range(o, (uint64_t)first, hz, &range, err);
+	if (code)
+		return code;
+	*filter = (struct xf_policy_filter){
+		.domid = o->domid,
+		.vcpu = o->vcpu,
+		.fork = o->fork,
+		.from = range.from,
+		.to = range.to,
+	};
+	if (!o->train)
+		return 0;
+	if (xf_cpulist_parse(train, o->train, NULL) || train->all)
+		return xf_fail(err, XF_USAGE, "--train %s: fork numbers below %d, such as 1-16,20",
+			o->train, XF_CPULIST_MAX);
+	filter->train = train;
+	return 0;
+}
+
+static int print(struct xf_policy *p, struct xf_error *err)
+{
+	const struct xf_options *o = p->options;
+
+	if (o->part && !strcmp(o->part, "fit") && (!p->profile || !p->profile->npoints))
+		return xf_fail(err, XF_USAGE, "--part fit needs a --profile with points");
+	if (o->format != XF_FORMAT_TEXT || o->part)
+		return xf_policy_rows(p, o->part ? o->part : "costs", err);
+	xf_policy_text(p);
+	return 0;
+}
+
+int xf_cmd_policy(struct xf_options *o, struct xf_error *err)
+{
+	struct xf_cpulist *train = calloc(1, sizeof(*train));
+	struct xf_policy p = {.options = o, .cpus = (unsigned)o->ncpus};
+	struct xf_policy_filter filter;
+	uint64_t hz = 0;
+	sqlite3 *db = NULL;
+	int code = train ? xf_need_args(o, 1, err) : xf_fail_nomem(err);
+
+	if (!code)
+		code = xf_db_open(&db, o->args[0], 1, err);
+	if (!code)
+		code = xf_capture_hz(db, o, &hz, err);
+	if (!code)
+		code = filter_of(db, o, hz, &filter, train, err);
+	if (!code)
+		code = xf_policy_load(db, &filter, &p.forks, err);
+	if (!code)
+		code = find_units(&p, db, hz, err);
+	if (!code)
+		sum_up(&p);
+	if (!code && o->fork >= 0 && !p.nforks)
+		code = xf_fail(err, XF_USAGE,
+			"there is no fork %lld whose entries are known; xenfault policy --part forks"
+			" lists them",
+			(long long)o->fork);
+	if (!code)
+		code = print(&p, err);
+	if (!code && o->format == XF_FORMAT_TEXT)
+		code = xf_print_doubts(db, err);
+	xf_policy_free(&p.forks);
+	free(p.profile);
+	free(train);
+	sqlite3_close(db);
+	return code;
+}
