@@ -182,6 +182,8 @@ run-check: all unit $(standin)
 	@sh tests/run.sh "sh tests/style.sh $(O)" \
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
 		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/memory.py tests/record.py),"python3 $(t)") \
+		$(foreach t,$(wildcard tests/compare.py tests/fleet.py),"python3 $(t)" \
+			"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
 		"sh tests/fuzz/run.sh $(O)/fuzz reader 60" \
 		"O=$(O) python3 tests/drain.py" "SAN=1 O=$(O)/san python3 tests/drain.py"

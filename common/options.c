@@ -326,12 +326,13 @@ static const struct option_info {
 	{C(RECORD), "pages", 'S', "PAGES", set_pages,
 		"trace buffer of each CPU; the first size of a boot stays"},
 	{C(RECORD), "seconds", 'T', "SECONDS", set_seconds, "end after so many seconds"},
-	{ROWS, "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
-	{ROWS & ~C(SQL), "domain", 0, "DOM", set_domain, "only domain dN, or its vCPU dNvM"},
+	{ROWS | C(DIFF), "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
+	{(ROWS & ~C(SQL)) | C(DIFF), "domain", 0, "DOM", set_domain,
+		"only domain dN, or its vCPU dNvM"},
 	{ROWS & ~C(SQL), "from", 0, "TIME", set_from,
 		"seconds from the first record, or TSC cycles with a c behind"},
 	{ROWS & ~C(SQL), "to", 0, "TIME", set_to, "likewise; both ends are included"},
-	{ROWS, "limit", 0, "N", set_limit, "at most N rows"},
+	{ROWS | C(DIFF), "limit", 0, "N", set_limit, "at most N rows"},
 	{C(PAGES) | C(EVENTS) | C(FLUSHES) | C(POLICY), "fork", 0, "N", set_fork,
 		"only what belongs to fork N"},
 	{C(POLICY), "profile", 0, "FILE|NAME", set_profile,
@@ -351,7 +352,8 @@ static const struct option_info {
 		"the --symbols before it is only for domain dN"},
 	{SYMBOLS, "kaslr-offset", 0, "N", set_kaslr_offset,
 		"added to the addresses of the --symbols before it"},
-	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS, "cpu-hz", 0, "HZ", set_cpu_hz,
+	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS | C(DIFF), "cpu-hz", 0, "HZ",
+		set_cpu_hz,
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
 	{ALL, "help", 'h', NULL, set_help, "this text"},
 };
@@ -388,8 +390,11 @@ int xf_options_parse(struct xf_options *o, int argc, char **argv, struct xf_erro
 	struct option longs[NOPTIONS + 1] = {{0}};
 	char shorts[2 * NOPTIONS + 3] = ":", *s = shorts + 1;
 	unsigned bit = 1u << o->command;
-	int n = 0, key, code;
+	int n = 0, key, code, dashes = 1;
 
+	/* getopt moves it */
+	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
+		dashes++;
 	*o = (struct xf_options){
 		.command = o->command, .domid = -1, .vcpu = -1, .limit = -1, .fork = -1};
 	for (size_t i = 0; i < NOPTIONS; i++) {
@@ -420,6 +425,7 @@ int xf_options_parse(struct xf_options *o, int argc, char **argv, struct xf_erro
 			return code;
 	}
 	o->nargs = argc - optind;
+	o->behind = dashes < argc ? argc - dashes - 1 : -1;
 	o->args = argv + optind;
 	return 0;
 }

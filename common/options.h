@@ -14,19 +14,20 @@
 #include "common/output.h"
 
 /* X(enum, name, arguments, summary) */
-#define XF_COMMANDS(X)                                                                           \
-	X(IMPORT, "import", "FILE|-", "turn a trace file or stream into a database")             \
-	X(RECORD, "record", "[-- COMMAND ...]", "capture on a running Xen host into a database") \
-	X(ANALYZE, "analyze", "DB", "rebuild the derived tables from the events")                \
-	X(INFO, "info", "DB|FILE", "what the capture holds, its losses and doubts")              \
-	X(FORKS, "forks", "DB", "one row per fork")                                              \
-	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")               \
-	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                     \
-	X(SPURIOUS, "spurious", "DB", "faults that another vCPU's work made needless")           \
-	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause and reach, and per fork")   \
-	X(POLICY, "policy", "DB", "what each mechanism would have cost, and the break-even")     \
-	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")             \
-	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")             \
+#define XF_COMMANDS(X)                                                                            \
+	X(IMPORT, "import", "FILE|-", "turn a trace file or stream into a database")              \
+	X(RECORD, "record", "[-- COMMAND ...]", "capture on a running Xen host into a database")  \
+	X(ANALYZE, "analyze", "DB", "rebuild the derived tables from the events")                 \
+	X(INFO, "info", "DB|FILE", "what the capture holds, its losses and doubts")               \
+	X(FORKS, "forks", "DB", "one row per fork")                                               \
+	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")                \
+	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                      \
+	X(SPURIOUS, "spurious", "DB", "faults that another vCPU's work made needless")            \
+	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause and reach, and per fork")    \
+	X(POLICY, "policy", "DB", "what each mechanism would have cost, and the break-even")      \
+	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
+	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
+	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
 	X(VERSION, "version", "", "version and features")
 
 enum xf_command {
@@ -82,6 +83,7 @@ struct xf_options {
 	int ncpus; /* that a flush hits, 0 = not given */
 	int nargs; /* positional arguments */
 	char **args;
+	int behind; /* of the positional arguments: so many stand behind "--"; -1 = there is none */
 };
 
 /*
