@@ -157,7 +157,7 @@ run-check: all unit $(standin)
 	@$(MAKE) --no-print-directory CC=clang O=$(O)/clang all
 	@sh tests/run.sh "sh tests/style.sh $(O)" \
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
-		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py),"python3 $(t)") \
+		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/people.py tests/mistakes.py),"python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
 		"O=$(O) python3 tests/drain.py" "SAN=1 O=$(O)/san python3 tests/drain.py"
 

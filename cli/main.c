@@ -225,6 +225,8 @@ static xf_command_fn *const functions[XF_CMD_COUNT] = {
 	[XF_CMD_PAGES] = xf_cmd_pages,
 	[XF_CMD_EVENTS] = xf_cmd_events,
 	[XF_CMD_SQL] = xf_cmd_sql,
+	[XF_CMD_EXPORT] = xf_cmd_export,
+	[XF_CMD_REPORT] = xf_cmd_report,
 	[XF_CMD_HELP] = xf_cmd_help,
 	[XF_CMD_VERSION] = xf_cmd_version,
 };
