@@ -45,16 +45,31 @@ static enum xf_cell_type type_of(const char *name)
 	return XF_CELL_INT;
 }
 
-/* Column widths from the first rows; the statement starts again afterwards. */
-static int measure(sqlite3_stmt *stmt, struct xf_column *columns, int n, struct xf_error *err)
+/* The first rows, kept: a trace in a pipe cannot be asked for them twice. */
+struct sample {
+	int nrows;
+	sqlite3_value **values; /* row by row */
+};
+
+/* Reads the first rows and finds the column widths and types from them. */
+static int measure(sqlite3_stmt *stmt, struct sample *sample, struct xf_column *columns, int n,
+	int64_t limit, struct xf_error *err)
 {
-	int code = 0;
+	int code = 1, most = limit >= 0 && limit < MEASURED ? (int)limit : MEASURED;
 
-	for (int row = 0; row < MEASURED && (code = xf_db_step(stmt, err)) == 1; row++) {
+	sample->values = calloc((size_t)most * (size_t)n + 1, sizeof(sqlite3_value *));
+	if (!sample->values)
+		return xf_fail_nomem(err);
+	while (sample->nrows < most && (code = xf_db_step(stmt, err)) == 1) {
+		sqlite3_value **row = sample->values + (size_t)sample->nrows++ * (size_t)n;
+
 		for (int i = 0; i < n; i++) {
-			int type = sqlite3_column_type(stmt, i),
-			    width = sqlite3_column_bytes(stmt, i);
+			int type = sqlite3_column_type(stmt, i), width;
 
+			row[i] = sqlite3_value_dup(sqlite3_column_value(stmt, i));
+			if (!row[i])
+				return xf_fail_nomem(err);
+			width = sqlite3_column_bytes(stmt, i);
 			if (type == SQLITE_INTEGER && columns[i].type == XF_CELL_HEX)
 				width = 18;
 			if (type == SQLITE_TEXT)
@@ -63,16 +78,29 @@ static int measure(sqlite3_stmt *stmt, struct xf_column *columns, int n, struct 
 				columns[i].width = width < 40 ? width : 40;
 		}
 	}
-	sqlite3_reset(stmt);
-	return code < 0 ? code : 0;
+	return code;
+}
+
+static void print_sample(struct xf_out *out, const struct sample *sample, int n)
+{
+	for (int i = 0; i < sample->nrows * n; i++)
+		xf_out_value(out, sample->values[i]);
+}
+
+static void free_sample(struct sample *sample, int n)
+{
+	for (int i = 0; sample->values && i < sample->nrows * n; i++)
+		sqlite3_value_free(sample->values[i]);
+	free(sample->values);
 }
 
 static int print(sqlite3_stmt *stmt, const struct xf_options *o, struct xf_error *err)
 {
-	int n = sqlite3_column_count(stmt), code = 0, closed;
+	int n = sqlite3_column_count(stmt), code = 1, closed;
 	struct xf_column *columns = calloc((size_t)n + 1, sizeof(*columns));
+	struct sample sample = {0};
 	struct xf_out *out = NULL;
-	int64_t left = o->limit;
+	int64_t left;
 
 	if (!columns)
 		return xf_fail_nomem(err);
@@ -82,19 +110,44 @@ static int print(sqlite3_stmt *stmt, const struct xf_options *o, struct xf_error
 		columns[i] = (struct xf_column){name, NULL, (int)strlen(name), type_of(name)};
 	}
 	if (o->format == XF_FORMAT_TEXT)
-		code = measure(stmt, columns, n, err);
-	if (!code)
-		code = xf_out_new(&out, stdout, o->format, columns, (size_t)n, err);
-	if (!code && n)
+		code = measure(stmt, &sample, columns, n, o->limit, err);
+	left = o->limit < 0 ? -1 : o->limit - sample.nrows;
+	if (code >= 0 && (closed = xf_out_new(&out, stdout, o->format, columns, (size_t)n, err)))
+		code = closed;
+	if (code >= 0 && n)
 		xf_out_header(out);
-	while (!code && left && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
+	if (code >= 0)
+		print_sample(out, &sample, n);
+	/* code 1: there may be more rows */
+	while (code == 1 && left && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
 		xf_out_row(out, stmt);
 		left -= left > 0;
-		code = 0;
 	}
 	closed = xf_out_close(out, err);
+	free_sample(&sample, n);
 	free(columns);
-	return code ? code : closed;
+	return code < 0 ? code : closed;
+}
+
+/* One statement and nothing behind it. */
+static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, struct xf_error *err)
+{
+	sqlite3_stmt *second = NULL;
+	const char *rest;
+	int code;
+
+	if (sqlite3_prepare_v2(db, sql, -1, stmt, &rest) != SQLITE_OK)
+		return xf_fail(err, XF_USAGE, "SQL: %s", sqlite3_errmsg(db));
+	if (!*stmt)
+		return xf_fail(err, XF_USAGE, "SQL: the statement is empty");
+	if (!sqlite3_stmt_readonly(*stmt))
+		return xf_fail(err, XF_USAGE,
+			"SQL: the statement changes the database; xenfault sql only reads");
+	code = sqlite3_prepare_v2(db, rest, -1, &second, NULL);
+	sqlite3_finalize(second);
+	if (code != SQLITE_OK || second)
+		return xf_fail(err, XF_USAGE, "SQL: one statement at a time");
+	return 0;
 }
 
 int xf_cmd_sql(struct xf_options *options, struct xf_error *err)
@@ -119,13 +172,8 @@ int xf_cmd_sql(struct xf_options *options, struct xf_error *err)
 		vtab.symbol = xf_namer_find;
 		vtab.symbol_data = namer;
 	}
-	if (!code && sqlite3_prepare_v2(db, options->args[1], -1, &stmt, NULL) != SQLITE_OK)
-		code = xf_fail(err, XF_USAGE, "SQL: %s", sqlite3_errmsg(db));
-	if (!code && !stmt)
-		code = xf_fail(err, XF_USAGE, "SQL: the statement is empty");
-	if (!code && !sqlite3_stmt_readonly(stmt))
-		code = xf_fail(err, XF_USAGE,
-			"SQL: the statement changes the database; xenfault sql only reads");
+	if (!code)
+		code = prepare(db, &stmt, options->args[1], err);
 	if (!code)
 		code = print(stmt, options, err);
 	/* a failure inside xentrace() has its own code */

@@ -305,6 +305,23 @@ void xf_out_null(struct xf_out *o)
 	close_cell(o);
 }
 
+void xf_out_value(struct xf_out *o, struct sqlite3_value *value)
+{
+	switch (sqlite3_value_type(value)) {
+	case SQLITE_NULL:
+		xf_out_null(o);
+		break;
+	case SQLITE_INTEGER:
+		xf_out_int(o, sqlite3_value_int64(value));
+		break;
+	case SQLITE_FLOAT:
+		xf_out_real(o, sqlite3_value_double(value));
+		break;
+	default:
+		xf_out_text(o, (const char *)sqlite3_value_text(value));
+	}
+}
+
 void xf_out_row(struct xf_out *o, struct sqlite3_stmt *stmt)
 {
 	for (int i = 0; i < sqlite3_column_count(stmt); i++) {

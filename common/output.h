@@ -14,6 +14,7 @@
 #include "common/error.h"
 
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 enum xf_format { XF_FORMAT_TEXT, XF_FORMAT_CSV, XF_FORMAT_JSONL };
 
@@ -52,6 +53,9 @@ void xf_out_int(struct xf_out *out, int64_t value);
 void xf_out_real(struct xf_out *out, double value);
 void xf_out_text(struct xf_out *out, const char *text);
 void xf_out_null(struct xf_out *out);
+
+/* A value of SQLite's that was kept (sqlite3_value_dup), by its own type. */
+void xf_out_value(struct xf_out *out, struct sqlite3_value *value);
 
 /* The statement's current row, cell by cell from where the row stands, by the table's types. */
 void xf_out_row(struct xf_out *out, struct sqlite3_stmt *stmt);
