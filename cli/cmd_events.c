@@ -44,8 +44,8 @@ static const struct xf_column text_us[] = {
 	{"vcpu", NULL, 6, XF_CELL_TEXT},
 	{"kind", NULL, 11, XF_CELL_TEXT},
 	{"va", NULL, 18, XF_CELL_HEX},
-	{"n", "slot/n", 6, XF_CELL_INT},
-	{"detail", "error or PTE, where", 22, XF_CELL_TEXT},
+	{"n", NULL, 4, XF_CELL_INT}, /* slot, or count */
+	{"detail", "error or PTE, where", 23, XF_CELL_TEXT},
 };
 
 static const struct xf_column text_cycles[] = {
@@ -53,8 +53,8 @@ static const struct xf_column text_cycles[] = {
 	{"vcpu", NULL, 6, XF_CELL_TEXT},
 	{"kind", NULL, 11, XF_CELL_TEXT},
 	{"va", NULL, 18, XF_CELL_HEX},
-	{"n", "slot/n", 6, XF_CELL_INT},
-	{"detail", "error or PTE, where", 22, XF_CELL_TEXT},
+	{"n", NULL, 4, XF_CELL_INT}, /* slot, or count */
+	{"detail", "error or PTE, where", 23, XF_CELL_TEXT},
 };
 
 struct events {
@@ -181,10 +181,10 @@ static char *append_hex(char *to, const char *end, uint64_t value)
 	return append(to, end, d);
 }
 
-/* Error code, or flags of the PTE in letters, then the function or address; at most 22 characters. */
+/* Error code, or flags of the PTE in letters, then the function or address; at most 23 characters. */
 static void detail(struct events *e, const struct xf_event *event, char *text)
 {
-	const char *end = text + 22, *name = event->has & XF_HAS_RIP ? lookup(e, event) : NULL;
+	const char *end = text + 23, *name = event->has & XF_HAS_RIP ? lookup(e, event) : NULL;
 	char *to = text;
 
 	*to = '\0';

@@ -103,8 +103,9 @@ static int trust(sqlite3 *db, struct xf_error *err)
 		     err)) ||
 		(code = print_rows(db, "doubts of the collector",
 			 "SELECT printf('%9d  %s%s%s', count, text,"
-			 " ifnull(printf(', first at TSC %d', tsc), ''),"
-			 " ifnull(printf(', first at byte %d', offset), '')) FROM doubt ORDER BY code",
+			 " ifnull(char(10) || printf('%13sfirst at TSC %d', '', tsc), ''),"
+			 " ifnull(char(10) || printf('%13sfirst at byte %d', '', offset), ''))"
+			 " FROM doubt ORDER BY code",
 			 err)) ||
 		(code = print_rows(db, "doubts of the analyzer",
 			 "SELECT printf('%9d  %s', count, text) FROM finding ORDER BY code",

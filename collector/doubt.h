@@ -28,7 +28,7 @@
 	X(BAD_DOMAIN, "bad_domain", "scheduler records of a reserved domain id (0x7ff0..0x7ffe)",  \
 		0)                                                                                 \
 	X(NO_SCHED, "no_scheduler",                                                                \
-		"no scheduler records: domain and vCPU are unknown (record with class sched)", 0)  \
+		"no scheduler records, so domain and vCPU are unknown (class sched)", 0)           \
 	X(NO_OWNER, "no_owner", "events whose domain and vCPU are unknown", 0)                     \
 	X(LOSS_EMPTY, "loss_empty", "lost-records records that report 0 lost", 0)                  \
 	X(LOSS_TIME, "loss_time", "lost-records records whose first TSC is not before their own",  \

@@ -465,9 +465,25 @@ void xf_options_help(FILE *file)
 	for (int i = 0; i < XF_CMD_COUNT; i++)
 		fprintf(file, "  %-8s %-21s %s\n", xf_commands[i].name, xf_commands[i].arguments,
 			xf_commands[i].summary);
-	fputs("\nxenfault COMMAND --help lists the options of one command; xenfault help exit-codes\n"
-	      "the exit statuses.\n",
+	fputs("\nxenfault COMMAND --help lists the options of one command,\n"
+	      "xenfault help exit-codes the exit statuses.\n",
 		file);
+}
+
+/* Writes text that begins in a column, and goes on there where a line would be too long. */
+static void wrap(FILE *file, const char *text, size_t column, size_t width)
+{
+	while (strlen(text) > width - column) {
+		size_t n = width - column;
+
+		while (n && text[n] != ' ')
+			n--;
+		if (!n)
+			break;
+		fprintf(file, "%.*s\n%*s", (int)n, text, (int)column, "");
+		text += n + 1;
+	}
+	fprintf(file, "%s\n", text);
 }
 
 void xf_options_help_command(FILE *file, enum xf_command command)
@@ -485,6 +501,7 @@ void xf_options_help_command(FILE *file, enum xf_command command)
 			table[i].key ? table[i].key : ' ', table[i].key ? ", " : "   ",
 			table[i].name, table[i].argument ? " " : "",
 			table[i].argument ? table[i].argument : "");
-		fprintf(file, "  %-25s %s\n", name, table[i].help);
+		fprintf(file, "  %-25s ", name);
+		wrap(file, table[i].help, 28, 80);
 	}
 }

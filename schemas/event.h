@@ -11,37 +11,37 @@
 /*
  * X(enum, name, what it is).  The number is stored in the table `event`: append, never reorder.
  */
-#define XF_KINDS(X)                                                                               \
-	X(PAGE_FAULT, "page_fault", "page fault delivered to the guest")                          \
-	X(EMULATE, "emulate", "PTE write done by Xen")                                            \
-	X(UNHOOK, "unhook", "page-table page made writable (2006) or gone out of sync (shadow)")  \
-	X(REHOOK, "rehook", "page-table page write-protected again")                              \
-	X(FLUSH, "flush", "TLB flush")                                                            \
-	X(SPURIOUS, "spurious", "fault at which Xen itself found nothing to do")                  \
-	X(BATCH, "batch", "hypercall that changes PTEs")                                          \
-	X(FIXUP, "fixup", "fault that Xen resolved by bringing its shadow up to date")            \
-	X(NOT_SHADOW, "not_shadow", "fault of a PV domain's address that was not delivered")      \
-	X(RESYNC_ONLY, "resync_only", "shadow refreshed, page stays out of sync")                 \
-	X(UNSHADOW, "unshadow", "page no longer treated as a page table")                         \
-	X(WRMAP, "wrmap", "all shadows searched for writable mappings of a page")                 \
-	X(UNPIN, "unpin", "top-level shadow given up for memory")                                 \
-	X(MMIO, "mmio", "access to an emulated device")                                           \
-	X(DYING, "dying", "shadow creation failed, domain dying")                                 \
-	X(TASK_SWITCH, "task_switch", "hypercall stack_switch: the guest kernel switches tasks")  \
-	X(MULTICALL, "multicall", "hypercall multicall, count = number of calls")                 \
-	X(MMUEXT, "mmuext", "hypercall mmuext_op (pin, new base, flush ...), content unrecorded") \
-	X(IRET, "iret", "hypercall iret")                                                         \
-	X(HYPERCALL, "hypercall", "any other hypercall, arg1 = its number")                       \
-	X(PRIVOP, "privop", "privileged instruction emulated")                                    \
-	X(TRAP, "trap", "trap other than a page fault given to a PV guest")                       \
-	X(INVALID_OP, "invalid_op", "forced invalid opcode handled")                              \
-	X(LDT_FAULT, "ldt_fault", "LDT page mapped on demand")                                    \
-	X(FPU, "fpu", "lazy FPU state restored")                                                  \
-	X(CR3_WRITE, "cr3_write", "guest loads CR3")                                              \
-	X(CR_WRITE, "cr_write", "guest writes another control register")                          \
-	X(INVLPG, "invlpg", "guest invalidates one address")                                      \
-	X(DOMAIN_ADD, "domain_add", "domain created")                                             \
-	X(DOMAIN_REMOVE, "domain_remove", "domain destroyed")                                     \
+#define XF_KINDS(X)                                                                \
+	X(PAGE_FAULT, "page_fault", "page fault delivered to the guest")           \
+	X(EMULATE, "emulate", "PTE write done by Xen")                             \
+	X(UNHOOK, "unhook", "page-table page made writable or gone out of sync")   \
+	X(REHOOK, "rehook", "page-table page write-protected again")               \
+	X(FLUSH, "flush", "TLB flush")                                             \
+	X(SPURIOUS, "spurious", "fault at which Xen itself found nothing to do")   \
+	X(BATCH, "batch", "hypercall that changes PTEs")                           \
+	X(FIXUP, "fixup", "fault that Xen resolved by updating its shadow")        \
+	X(NOT_SHADOW, "not_shadow", "fault in a PV domain that was not delivered") \
+	X(RESYNC_ONLY, "resync_only", "shadow refreshed, page stays out of sync")  \
+	X(UNSHADOW, "unshadow", "page no longer treated as a page table")          \
+	X(WRMAP, "wrmap", "all shadows searched for writable mappings of a page")  \
+	X(UNPIN, "unpin", "top-level shadow given up for memory")                  \
+	X(MMIO, "mmio", "access to an emulated device")                            \
+	X(DYING, "dying", "shadow creation failed, domain dying")                  \
+	X(TASK_SWITCH, "task_switch", "hypercall stack_switch: another task runs") \
+	X(MULTICALL, "multicall", "hypercall multicall, count = number of calls")  \
+	X(MMUEXT, "mmuext", "hypercall mmuext_op: pin, new base, flush or other")  \
+	X(IRET, "iret", "hypercall iret")                                          \
+	X(HYPERCALL, "hypercall", "any other hypercall, arg1 = its number")        \
+	X(PRIVOP, "privop", "privileged instruction emulated")                     \
+	X(TRAP, "trap", "trap other than a page fault given to a PV guest")        \
+	X(INVALID_OP, "invalid_op", "forced invalid opcode handled")               \
+	X(LDT_FAULT, "ldt_fault", "LDT page mapped on demand")                     \
+	X(FPU, "fpu", "lazy FPU state restored")                                   \
+	X(CR3_WRITE, "cr3_write", "guest loads CR3")                               \
+	X(CR_WRITE, "cr_write", "guest writes another control register")           \
+	X(INVLPG, "invlpg", "guest invalidates one address")                       \
+	X(DOMAIN_ADD, "domain_add", "domain created")                              \
+	X(DOMAIN_REMOVE, "domain_remove", "domain destroyed")                      \
 	X(LOST, "loss", "records lost on this pCPU, count = how many")
 
 enum xf_kind {
