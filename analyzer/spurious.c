@@ -6,7 +6,7 @@
  * finds the work done and returns without a change.  B's change lies after the last thing that A's
  * kernel did before the fault (else A would not have faulted) and before A's handler returned.  That
  * takes one address space, which no record names: vCPUs that each resolved a fault at the same page
- * since they loaded their page tables have two.
+ * since they loaded their page tables, one after the other, have two.
  * rehooked: the same with the page-table page, which B had unhooked and Xen hooked again.
  */
 #include <stdlib.h>
@@ -15,18 +15,12 @@
 
 #define LOOP 16 /* the same fault so many times in a row, without a change, is a loop */
 
-/* Hypercalls with which the kernel serves an interrupt (event_channel_op and timers). */
-static bool serves_interrupt(const struct xf_event *event)
-{
-	return event->kind == XF_HYPERCALL || event->kind == XF_MMUEXT;
-}
-
-/* Two changes to a page for which there was no need in one address space. */
+/* Was the later change made for a fault that one address space would not have had after the first? */
 static bool both_needed(const struct xf_change *a, const struct xf_change *b)
 {
-	const struct xf_change *first = a->tsc < b->tsc ? a : b;
+	const struct xf_change *first = a->tsc < b->tsc ? a : b, *later = first == a ? b : a;
 
-	if (a->va >> 12 != b->va >> 12)
+	if (a->va >> 12 != b->va >> 12 || later->fault < first->until)
 		return false;
 	/* after a write fault the entry is writable; else it is at least present */
 	return (first->error_code & 2) || !((a->error_code | b->error_code) & 1);
@@ -139,7 +133,7 @@ int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	int code = 0;
 
 	/* a fault in the handler of another one: the first one's end cannot be told any more */
-	if (h->open && h->va >> 12 == event->va >> 12 && h->error_code == event->error_code &&
+	if (h->event && h->va >> 12 == event->va >> 12 && h->error_code == event->error_code &&
 		!h->changed) {
 		if (++h->repeats == LOOP)
 			a->findings[XF_FINDING_LOOP]++;
@@ -202,10 +196,14 @@ int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf
 	if (!h->changed) {
 		if (!d->changes && !(d->changes = calloc(XF_CHANGES, sizeof(*d->changes))))
 			return xf_fail_nomem(a->err);
-		d->changes[d->nchanges++ % XF_CHANGES] = (struct xf_change){
-			v, h->va, event->tsc, UINT64_MAX, v->spaces, h->event, h->error_code};
-		v->change = d->nchanges;
+		d->changes[d->nchanges++ % XF_CHANGES] = (struct xf_change){v, h->va, h->tsc,
+			event->tsc, UINT64_MAX, v->spaces, h->event, h->error_code};
+		h->change = d->nchanges;
+	} else if (d->nchanges - h->change < XF_CHANGES) {
+		/* a table first, then the entry: the last one is it */
+		d->changes[(h->change - 1) % XF_CHANGES].until = UINT64_MAX;
 	}
+	v->change = h->change;
 	h->changed = true;
 	return 0;
 }
@@ -224,7 +222,7 @@ int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	} else if (event->kind == XF_TASK_SWITCH) {
 		/* it sleeps: whatever is changed now is another task's */
 		h->open = false;
-	} else if (serves_interrupt(event) && !h->changed) {
+	} else {
 		h->interrupted = true;
 	}
 	return 0;

@@ -108,6 +108,7 @@ struct xf_handler {
 	uint64_t va, tsc;
 	uint32_t error_code;
 	unsigned repeats;
+	uint64_t change; /* number of its change, from 1 */
 	int64_t event;
 	uint64_t before; /* TSC of the vCPU's last event before the fault */
 };
@@ -115,10 +116,10 @@ struct xf_handler {
 /* A PTE change made for a fault. */
 struct xf_change {
 	struct xf_vcpu *vcpu;
-	uint64_t va, tsc; /* of the fault; of the change, as its hypercall began */
-	uint64_t until;	  /* TSC of the vCPU's next event: it was made by then */
-	uint64_t space;	  /* vcpu->spaces then */
-	int64_t event;	  /* the fault */
+	uint64_t va, fault, tsc; /* of the fault, twice; of the change, as its hypercall began */
+	uint64_t until;		 /* TSC of the vCPU's next event: it was made by then */
+	uint64_t space;		 /* vcpu->spaces then */
+	int64_t event;		 /* the fault */
 	uint32_t error_code;
 };
 
