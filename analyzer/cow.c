@@ -144,8 +144,12 @@ static int learn_base(
 	 * The page has come to serve other addresses since it was last seen to serve the old ones; a
 	 * fork that wrote to it in between did so in its new life, more likely than not.
 	 */
-	if (p->has_base && p->va_base != base)
+	if (p->has_base && p->va_base != base) {
 		drop_claims(p, p->confirmed);
+		/* their rows have the old addresses */
+		for (const struct xf_claim *c = p->claims; c && !code; c = c->next)
+			code = xf_rows_set_base(a, c->sequence_id, base);
+	}
 	p->confirmed = a->event_id;
 	p->has_base = true;
 	p->va_base = base;

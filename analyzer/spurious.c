@@ -4,7 +4,9 @@
  *
  * raced: while vCPU A's fault was on its way, vCPU B changed the entry of the same page; A's handler
  * finds the work done and returns without a change.  B's change lies after the last thing that A's
- * kernel did before the fault (else A would not have faulted) and before A's handler returned.
+ * kernel did before the fault (else A would not have faulted) and before A's handler returned.  That
+ * takes one address space, which no record names: vCPUs that each resolved a fault at the same page
+ * since they loaded their page tables, one after the other, have two.
  * rehooked: the same with the page-table page, which B had unhooked and Xen hooked again.
  */
 #include <stdlib.h>
@@ -13,10 +15,37 @@
 
 #define LOOP 16 /* the same fault so many times in a row, without a change, is a loop */
 
-/* Hypercalls with which the kernel serves an interrupt (event_channel_op and timers). */
-static bool serves_interrupt(const struct xf_event *event)
+/* Was the later change made for a fault that one address space would not have had after the first? */
+static bool both_needed(const struct xf_change *a, const struct xf_change *b)
 {
-	return event->kind == XF_HYPERCALL || event->kind == XF_MMUEXT;
+	const struct xf_change *first = a->tsc < b->tsc ? a : b, *later = first == a ? b : a;
+
+	if (a->va >> 12 != b->va >> 12 || later->fault < first->until)
+		return false;
+	/* after a write fault the entry is writable; else it is at least present */
+	return (first->error_code & 2) || !((a->error_code | b->error_code) & 1);
+}
+
+/* Do the changes of two vCPUs, since they loaded their page tables, tell that those are not the same? */
+static bool strangers(
+	const struct xf_domain *d, const struct xf_vcpu *v, const struct xf_vcpu *other)
+{
+	uint64_t n = d->nchanges < XF_CHANGES ? d->nchanges : XF_CHANGES;
+
+	for (uint64_t i = 0; i < n; i++) {
+		const struct xf_change *mine = &d->changes[i];
+
+		if (mine->vcpu != v || mine->space != v->spaces)
+			continue;
+		for (uint64_t k = 0; k < n; k++) {
+			const struct xf_change *its = &d->changes[k];
+
+			if (its->vcpu == other && its->space == other->spaces &&
+				both_needed(mine, its))
+				return true;
+		}
+	}
+	return false;
 }
 
 /* A change to the page that another vCPU made between two times, or that was under way; NULL = none. */
@@ -26,10 +55,24 @@ static const struct xf_change *find_change(const struct xf_domain *d, const stru
 	for (unsigned i = 1; i <= XF_CHANGES && i <= d->nchanges; i++) {
 		const struct xf_change *c = &d->changes[(d->nchanges - i) % XF_CHANGES];
 
-		if (c->vcpu != v && c->va >> 12 == va >> 12 && c->tsc < before && c->until > after)
+		if (c->vcpu != v && c->va >> 12 == va >> 12 && c->tsc < before &&
+			c->until > after && !strangers(d, v, c->vcpu))
 			return c;
 	}
 	return NULL;
+}
+
+/* They raced: have they done so before, with the page tables that they have now? */
+static bool again(struct xf_vcpu *v, struct xf_vcpu *other)
+{
+	bool before = v->raced == other && v->raced_space[0] == v->spaces &&
+		      v->raced_space[1] == other->spaces;
+
+	v->raced = other;
+	v->raced_space[0] = other->raced_space[1] = v->spaces;
+	v->raced_space[1] = other->raced_space[0] = other->spaces;
+	other->raced = v;
+	return before;
 }
 
 /* The handler of the vCPU's open fault has returned: was there a need for it? */
@@ -45,8 +88,9 @@ static int returned(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t tsc)
 	c = find_change(v->domain, v, h->va, h->before, tsc);
 	if (!c)
 		return 0;
-	/* nothing but the return: no signal was prepared, nobody slept */
-	plain = !h->interrupted && (c->error_code & 1) == (h->error_code & 1);
+	/* nothing but the return, and not for the first time: no chance meeting of two processes */
+	plain = again(v, c->vcpu);
+	plain = plain && !h->interrupted && (c->error_code & 1) == (h->error_code & 1);
 	return xf_rows_spurious(a, h->event, "raced", (int)c->vcpu->number, c->event,
 		(int64_t)(h->tsc - c->tsc), plain ? "certain" : "likely");
 }
@@ -89,7 +133,7 @@ int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	int code = 0;
 
 	/* a fault in the handler of another one: the first one's end cannot be told any more */
-	if (h->open && h->va >> 12 == event->va >> 12 && h->error_code == event->error_code &&
+	if (h->event && h->va >> 12 == event->va >> 12 && h->error_code == event->error_code &&
 		!h->changed) {
 		if (++h->repeats == LOOP)
 			a->findings[XF_FINDING_LOOP]++;
@@ -152,10 +196,14 @@ int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf
 	if (!h->changed) {
 		if (!d->changes && !(d->changes = calloc(XF_CHANGES, sizeof(*d->changes))))
 			return xf_fail_nomem(a->err);
-		d->changes[d->nchanges++ % XF_CHANGES] = (struct xf_change){
-			v, h->va, event->tsc, UINT64_MAX, h->event, h->error_code};
-		v->change = d->nchanges;
+		d->changes[d->nchanges++ % XF_CHANGES] = (struct xf_change){v, h->va, h->tsc,
+			event->tsc, UINT64_MAX, v->spaces, h->event, h->error_code};
+		h->change = d->nchanges;
+	} else if (d->nchanges - h->change < XF_CHANGES) {
+		/* a table first, then the entry: the last one is it */
+		d->changes[(h->change - 1) % XF_CHANGES].until = UINT64_MAX;
 	}
+	v->change = h->change;
 	h->changed = true;
 	return 0;
 }
@@ -174,7 +222,7 @@ int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	} else if (event->kind == XF_TASK_SWITCH) {
 		/* it sleeps: whatever is changed now is another task's */
 		h->open = false;
-	} else if (serves_interrupt(event) && !h->changed) {
+	} else {
 		h->interrupted = true;
 	}
 	return 0;

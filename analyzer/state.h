@@ -108,16 +108,18 @@ struct xf_handler {
 	uint64_t va, tsc;
 	uint32_t error_code;
 	unsigned repeats;
+	uint64_t change; /* number of its change, from 1 */
 	int64_t event;
 	uint64_t before; /* TSC of the vCPU's last event before the fault */
 };
 
 /* A PTE change made for a fault. */
 struct xf_change {
-	const struct xf_vcpu *vcpu;
-	uint64_t va, tsc; /* of the fault; of the change, as its hypercall began */
-	uint64_t until;	  /* TSC of the vCPU's next event: it was made by then */
-	int64_t event;	  /* the fault */
+	struct xf_vcpu *vcpu;
+	uint64_t va, fault, tsc; /* of the fault, twice; of the change, as its hypercall began */
+	uint64_t until;		 /* TSC of the vCPU's next event: it was made by then */
+	uint64_t space;		 /* vcpu->spaces then */
+	int64_t event;		 /* the fault */
 	uint32_t error_code;
 };
 
@@ -145,8 +147,10 @@ struct xf_vcpu {
 	struct xf_fork *fork;	 /* running or suspended here last */
 	uint64_t switches;	 /* task switches so far */
 	uint64_t spaces; /* address spaces loaded so far (mmuext_op of two: kernel, user base) */
-	bool user_fault; /* a user address faulted since the last one */
-	bool fault_open; /* a fault was delivered whose PTE write is still to come */
+	const struct xf_vcpu *raced; /* it had the same address space as that vCPU, */
+	uint64_t raced_space[2];     /* when their spaces were these (own, other) */
+	bool user_fault;	     /* a user address faulted since the last one */
+	bool fault_open;	     /* a fault was delivered whose PTE write is still to come */
 	uint64_t fault_va;
 	uint32_t fault_error;
 	int64_t fault_event;

@@ -179,7 +179,7 @@ static void histogram(const struct xf_policy *p)
 			xf_policy_bound(even.bound), even.value, (unsigned long long)n,
 			(unsigned long long)p->pages);
 	} else {
-		printf("Break-even of unhooking: unknown (%s)\n", even.why);
+		printf("Break-even: unknown (%s)\n", even.why);
 	}
 }
 
