@@ -231,6 +231,7 @@ static xf_command_fn *const functions[XF_CMD_COUNT] = {
 	[XF_CMD_POLICY] = xf_cmd_policy,
 	[XF_CMD_SQL] = xf_cmd_sql,
 	[XF_CMD_DIFF] = xf_cmd_diff,
+	[XF_CMD_EPISODES] = xf_cmd_episodes,
 	[XF_CMD_HELP] = xf_cmd_help,
 	[XF_CMD_VERSION] = xf_cmd_version,
 };

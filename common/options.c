@@ -56,6 +56,13 @@ static int set_help(struct xf_options *o, const char *value, struct xf_error *er
 	return 0;
 }
 
+static int set_rounds(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->rounds = true;
+	return 0;
+}
+
 static int set_format(struct xf_options *o, const char *value, struct xf_error *err)
 {
 	int format = xf_format_by_name(value);
@@ -326,13 +333,14 @@ static const struct option_info {
 	{C(RECORD), "pages", 'S', "PAGES", set_pages,
 		"trace buffer of each CPU; the first size of a boot stays"},
 	{C(RECORD), "seconds", 'T', "SECONDS", set_seconds, "end after so many seconds"},
-	{ROWS | C(DIFF), "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
-	{(ROWS & ~C(SQL)) | C(DIFF), "domain", 0, "DOM", set_domain,
+	{ROWS | C(DIFF) | C(EPISODES), "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
+	{(ROWS & ~C(SQL)) | C(DIFF) | C(EPISODES), "domain", 0, "DOM", set_domain,
 		"only domain dN, or its vCPU dNvM"},
-	{ROWS & ~C(SQL), "from", 0, "TIME", set_from,
+	{(ROWS & ~C(SQL)) | C(EPISODES), "from", 0, "TIME", set_from,
 		"seconds from the first record, or TSC cycles with a c behind"},
-	{ROWS & ~C(SQL), "to", 0, "TIME", set_to, "likewise; both ends are included"},
-	{ROWS | C(DIFF), "limit", 0, "N", set_limit, "at most N rows"},
+	{(ROWS & ~C(SQL)) | C(EPISODES), "to", 0, "TIME", set_to,
+		"likewise; both ends are included"},
+	{ROWS | C(DIFF) | C(EPISODES), "limit", 0, "N", set_limit, "at most N rows"},
 	{C(PAGES) | C(EVENTS) | C(FLUSHES) | C(POLICY), "fork", 0, "N", set_fork,
 		"only what belongs to fork N"},
 	{C(POLICY), "profile", 0, "FILE|NAME", set_profile,
@@ -352,9 +360,11 @@ static const struct option_info {
 		"the --symbols before it is only for domain dN"},
 	{SYMBOLS, "kaslr-offset", 0, "N", set_kaslr_offset,
 		"added to the addresses of the --symbols before it"},
-	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS | C(DIFF), "cpu-hz", 0, "HZ",
-		set_cpu_hz,
+	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS | C(DIFF) | C(EPISODES), "cpu-hz", 0,
+		"HZ", set_cpu_hz,
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
+	{C(EPISODES), "rounds", 0, NULL, set_rounds,
+		"one row per round of reading the dirty bitmap"},
 	{ALL, "help", 'h', NULL, set_help, "this text"},
 };
 
