@@ -133,6 +133,7 @@ static int lost(struct xf_analyzer *a, const struct xf_event *event)
 
 		if (!d->known && d->id != event->pcpu)
 			continue;
+		xf_episode_lost(d);
 		code = xf_shadow_finish(a, d);
 		if (!code)
 			code = xf_sequence_end_all_hooked(a, d, XF_END_LOSS);
@@ -300,6 +301,8 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 
 	/* its id may come again and be another domain */
 	if (d)
+		code = xf_episode_removed(a, d);
+	if (d && !code)
 		code = xf_shadow_finish(a, d);
 	if (d && !code)
 		code = xf_sequence_end_all_hooked(a, d, XF_END_UNSHADOW);
@@ -389,7 +392,9 @@ int xf_analyzer_event(
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
-	code = follow(a, v, event);
+	code = xf_episode_event(a, v->domain, event);
+	if (!code)
+		code = follow(a, v, event);
 	if (!code && v->domain->nfloating)
 		code = xf_shadow_advance(a, v->domain, event->tsc);
 	return code ? code : dispatch(a, v, event);
@@ -399,8 +404,10 @@ static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
 {
 	uint64_t number, value;
 	size_t cursor = 0;
-	int code = xf_shadow_finish(a, d);
+	int code = xf_episode_finish(a, d);
 
+	if (!code)
+		code = xf_shadow_finish(a, d);
 	if (!code)
 		code = xf_sequence_end_all_hooked(a, d, XF_END_END);
 	if (!code)
@@ -416,6 +423,8 @@ int xf_analyzer_flush(struct xf_analyzer *a, struct xf_error *err)
 
 	a->err = err;
 	code = xf_cow_finish(a);
+	if (!code)
+		code = xf_episode_flush(a);
 	return code ? code : xf_rows_findings(a);
 }
 
@@ -433,7 +442,7 @@ int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
 	return code ? code : xf_analyzer_flush(a, err);
 }
 
-static void free_domain(struct xf_domain *d)
+static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 {
 	uint64_t key, value;
 	size_t cursor = 0;
@@ -455,6 +464,7 @@ static void free_domain(struct xf_domain *d)
 	xf_shadow_free(d);
 	xf_cow_free(d);
 	xf_spurious_free(d);
+	xf_episode_free(a, d);
 	xf_map_free(&d->vcpus);
 	xf_map_free(&d->hooked);
 	xf_map_free(&d->writers);
@@ -472,7 +482,7 @@ void xf_analyzer_free(struct xf_analyzer *a)
 		return;
 	xf_rows_finalize(a);
 	while (xf_map_next(&a->domains, &cursor, &id, &value))
-		free_domain((struct xf_domain *)(uintptr_t)value);
+		free_domain(a, (struct xf_domain *)(uintptr_t)value);
 	xf_map_free(&a->domains);
 	xf_map_free(&a->losses);
 	xf_map_free(&a->cow);
@@ -512,7 +522,8 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 	code = xf_db_exec(db,
 		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
-		"DROP TABLE IF EXISTS flush",
+		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
+		"DROP TABLE IF EXISTS episode_round",
 		err);
 	if (!code)
 		code = xf_db_exec(db, xf_sql_derived, err);

@@ -30,6 +30,13 @@ static const char *const sql[XF_STATEMENTS] = {
 	[XF_MOVE_FORK] = "UPDATE sequence SET fork_id = ?2 WHERE fork_id = ?1",
 	[XF_SET_BASE] = "UPDATE sequence SET va_base = ?2 WHERE sequence_id = ?1",
 	[XF_ADD_COW] = "UPDATE sequence SET cow_faults = cow_faults + 1 WHERE sequence_id = ?",
+	[XF_INSERT_EPISODE] =
+		"INSERT OR REPLACE INTO episode (episode_id, domid, tsc_start, tsc_end, fixups, pages, dirtied,"
+		" round_pages, rounds, faults, complete, ended_by, first_event, last_event)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_ROUND] =
+		"INSERT INTO episode_round (episode_id, round, tsc_start, tsc_end, fixups, pages, dirtied,"
+		" ended_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	[XF_INSERT_FLUSH] = "INSERT INTO flush VALUES (?, ?, ?, ?, ?, ?)",
 	[XF_SET_COW] = "UPDATE fork SET cow_faults = ?2 WHERE fork_id = ?1",
 };
@@ -64,6 +71,8 @@ static const struct {
 		"shadow guests' forks: pages already out of sync are written unseen"},
 	[XF_FINDING_COW_GUESS] = {"cow_guess",
 		"COW breaks by reuse whose address space is a guess among several"},
+	[XF_FINDING_FRAMES] = {"frames_uncounted",
+		"fixups in shadow mode whose page was not counted: more pages than fit in memory"},
 	[XF_FINDING_LOOP] = {"fault_loop",
 		"times a vCPU took the same fault over and over without progress"},
 	[XF_FINDING_FLOATING] = {"floating",

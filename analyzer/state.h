@@ -190,6 +190,9 @@ struct xf_domain {
 	struct xf_fork *forks;	/* open ones */
 	struct xf_map floating; /* pCPU -> struct xf_queue: shadow.c */
 	size_t nfloating;
+	struct xf_episode *episode; /* in shadow mode: episode.c */
+	bool pv;		    /* it has PV records */
+	bool seen_outside;	    /* it took faults outside of shadow mode */
 };
 
 /* What is known of one page-table page: cow.c. */
@@ -215,6 +218,7 @@ enum xf_finding {
 	XF_FINDING_FLOATING,
 	XF_FINDING_LOOP,
 	XF_FINDING_COW_GUESS,
+	XF_FINDING_FRAMES,
 	XF_FINDING_COUNT,
 };
 
@@ -229,6 +233,8 @@ enum xf_statement {
 	XF_SET_COW,
 	XF_ADD_COW,
 	XF_INSERT_FLUSH,
+	XF_INSERT_EPISODE,
+	XF_INSERT_ROUND,
 	XF_STATEMENTS,
 };
 
@@ -239,8 +245,11 @@ struct xf_analyzer {
 	struct xf_map losses;  /* pCPU -> TSC at which its last loss ended */
 	struct xf_map cow;     /* fork id -> COW breaks */
 	struct xf_map cow_new; /* fork id -> 1: the row does not know the latest of them */
-	int64_t next_fork, next_sequence;
-	int64_t event_id; /* the current event */
+	int64_t next_fork, next_sequence, next_episode;
+	size_t nepisodes;   /* open ones */
+	size_t frame_words; /* of their sets of frames */
+	uint64_t domctl;    /* TSC of the last one, 0 = none */
+	int64_t event_id;   /* the current event */
 	uint64_t findings[XF_FINDING_COUNT];
 	struct xf_flushes flushes[XF_CAUSES][XF_REACHES]; /* outside of forks */
 	struct xf_error *err;				  /* of the current call */
@@ -323,6 +332,14 @@ int xf_spurious_next(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_e
 int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_vcpu *v,
 	const struct xf_sequence *s, const struct xf_event *event, int64_t event_id);
 void xf_spurious_free(struct xf_domain *d);
+
+/* episode.c: a PV domain in shadow mode */
+int xf_episode_event(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event);
+int xf_episode_removed(struct xf_analyzer *a, struct xf_domain *d);
+void xf_episode_lost(struct xf_domain *d);
+int xf_episode_flush(struct xf_analyzer *a);
+int xf_episode_finish(struct xf_analyzer *a, struct xf_domain *d);
+void xf_episode_free(struct xf_analyzer *a, struct xf_domain *d);
 
 /* flush.c: TLB flushes, of a fork or (fork NULL) of what is outside of forks */
 void xf_flush_hook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);

@@ -14,8 +14,10 @@ const struct xf_command_info xf_commands[XF_CMD_COUNT] = {
 #undef X
 };
 
-#define C(id)	(1u << XF_CMD_##id)
-#define ROWS	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SPURIOUS) | C(FLUSHES) | C(POLICY) | C(SQL))
+#define C(id) (1u << XF_CMD_##id)
+#define ROWS                                                                                    \
+	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SPURIOUS) | C(FLUSHES) | C(POLICY) | C(EPISODES) | \
+		C(SQL))
 #define FILES	(C(EXPORT) | C(REPORT)) /* what writes a file that is no database */
 #define SYMBOLS (C(IMPORT) | C(RECORD) | C(ANALYZE) | C(EVENTS) | C(SQL))
 #define ALL	((1u << XF_CMD_COUNT) - 1)
@@ -54,6 +56,13 @@ static int set_help(struct xf_options *o, const char *value, struct xf_error *er
 {
 	(void)value, (void)err;
 	o->help = true;
+	return 0;
+}
+
+static int set_rounds(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->rounds = true;
 	return 0;
 }
 
@@ -382,6 +391,8 @@ static const struct option_info {
 	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS | C(DIFF) | FILES, "cpu-hz", 0, "HZ",
 		set_cpu_hz,
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
+	{C(EPISODES), "rounds", 0, NULL, set_rounds,
+		"one row per round of reading the dirty bitmap"},
 	{ALL, "help", 'h', NULL, set_help, "this text"},
 };
 

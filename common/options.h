@@ -26,6 +26,7 @@
 	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause and reach, and per fork")    \
 	X(POLICY, "policy", "DB", "what each mechanism would have cost, and the break-even")      \
 	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
+	X(EPISODES, "episodes", "DB", "PV guests in log-dirty mode, and what it costs them")      \
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
 	X(EXPORT, "export", "DB", "the views as CSV or JSON lines, the time line for Perfetto")   \
 	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
@@ -86,6 +87,7 @@ struct xf_options {
 	int ncpus; /* that a flush hits, 0 = not given */
 	int nargs; /* positional arguments */
 	char **args;
+	bool rounds; /* of episodes */
 	int behind; /* of the positional arguments: so many stand behind "--"; -1 = there is none */
 };
 

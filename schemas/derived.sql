@@ -71,6 +71,37 @@ CREATE TABLE flush (
 	cpus      INTEGER              -- CPUs hit, summed; NULL = not recorded
 );
 
+-- A PV domain in shadow mode, as log-dirty mode makes it for a live migration.
+CREATE TABLE episode (
+	episode_id  INTEGER PRIMARY KEY,
+	domid       INTEGER,
+	tsc_start   INTEGER NOT NULL,  -- first and last fixup, cycles
+	tsc_end     INTEGER NOT NULL,
+	fixups      INTEGER NOT NULL,
+	pages       INTEGER,           -- distinct frames of the fixups; NULL = not recorded
+	dirtied     INTEGER,           -- of them those whose entry was writable and written
+	round_pages INTEGER,           -- dirtied of each round, added up: what a migration sends
+	rounds      INTEGER NOT NULL,
+	faults      INTEGER NOT NULL,  -- delivered to the guest meanwhile, by the shadow handler
+	complete    INTEGER NOT NULL,  -- seen to begin and to end, and nothing lost
+	ended_by    TEXT NOT NULL,     -- off, removed (the domain), end (of the capture)
+	first_event INTEGER NOT NULL,
+	last_event  INTEGER NOT NULL
+);
+
+-- Between two domctl hypercalls of another domain.
+CREATE TABLE episode_round (
+	episode_id INTEGER NOT NULL,
+	round      INTEGER NOT NULL,   -- from 1; without fixups there is none
+	tsc_start  INTEGER NOT NULL,
+	tsc_end    INTEGER NOT NULL,
+	fixups     INTEGER NOT NULL,
+	pages      INTEGER,
+	dirtied    INTEGER,
+	ended_by   TEXT NOT NULL,      -- domctl; or as the episode
+	PRIMARY KEY (episode_id, round)
+) WITHOUT ROWID;
+
 -- What the analyzer cannot vouch for.
 CREATE TABLE finding (
 	code  TEXT PRIMARY KEY,

@@ -52,3 +52,47 @@ FROM flush f LEFT JOIN fork k ON k.fork_id = f.fork_id;
 
 CREATE VIEW losses AS
 SELECT pcpu, tsc_first, tsc_last, lost, domid, vcpu FROM loss;
+
+-- A PV domain in shadow mode (log-dirty).  pages, dirtied: distinct.
+CREATE VIEW episodes AS
+SELECT e.episode_id, e.domid, e.tsc_start, e.tsc_end,
+	(e.tsc_end - e.tsc_start) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	e.fixups, e.pages, e.dirtied, e.round_pages, e.rounds, e.faults,
+	e.fixups * 1.0 * (SELECT cpu_hz FROM capture) / nullif(e.tsc_end - e.tsc_start, 0)
+		AS fixups_per_second,
+	e.fixups * 1.0 / nullif(e.dirtied, 0) AS fixups_per_dirtied,
+	e.complete, e.ended_by, e.first_event, e.last_event
+FROM episode e;
+
+CREATE VIEW rounds AS
+SELECT r.episode_id, r.round, e.domid, r.tsc_start, r.tsc_end,
+	(r.tsc_end - r.tsc_start) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	r.fixups, r.pages, r.dirtied,
+	r.fixups * 1.0 * (SELECT cpu_hz FROM capture) / nullif(r.tsc_end - r.tsc_start, 0)
+		AS fixups_per_second,
+	r.fixups * 1.0 / nullif(r.dirtied, 0) AS fixups_per_dirtied,
+	r.ended_by
+FROM episode_round r JOIN episode e ON e.episode_id = r.episode_id;
+
+-- Forks of the domain by shape (PTEs per page rounded): inside the episode, and outside of any.
+CREATE VIEW episode_forks AS
+SELECT g.episode_id, g.domid, g.pt_pages, g.ptes_per_page, g.inside, g.outside,
+	g.cycles_inside, g.cycles_outside,
+	g.cycles_inside * 1e6 / (SELECT cpu_hz FROM capture) AS us_inside,
+	g.cycles_outside * 1e6 / (SELECT cpu_hz FROM capture) AS us_outside,
+	(g.cycles_inside - g.cycles_outside) * 1e6 / (SELECT cpu_hz FROM capture) AS us_added
+FROM (SELECT s.episode_id, s.domid, s.pt_pages, s.ptes_per_page,
+		sum(s.inside) AS inside, sum(1 - s.inside) AS outside,
+		avg(CASE WHEN s.inside = 1 THEN s.cycles END) AS cycles_inside,
+		avg(CASE WHEN s.inside = 0 THEN s.cycles END) AS cycles_outside
+	FROM (SELECT e.episode_id, e.domid, f.pt_pages,
+			CAST(round(f.ptes * 1.0 / f.pt_pages) AS INTEGER) AS ptes_per_page,
+			f.tsc_end - f.tsc_start AS cycles,
+			CASE WHEN f.tsc_start <= e.tsc_end AND f.tsc_end >= e.tsc_start
+				THEN 1 ELSE 0 END AS inside
+		FROM episode e JOIN fork f ON f.domid = e.domid
+		WHERE f.complete = 1 AND f.pt_pages > 0 AND (
+			(f.tsc_start <= e.tsc_end AND f.tsc_end >= e.tsc_start) OR NOT EXISTS (
+				SELECT 1 FROM episode o WHERE o.domid = f.domid
+					AND f.tsc_start <= o.tsc_end AND f.tsc_end >= o.tsc_start))) s
+	GROUP BY s.episode_id, s.domid, s.pt_pages, s.ptes_per_page) g;

@@ -204,4 +204,219 @@ def _():
     run("diff", args[0], unpack("dom0-shell.bin"), status=4)
 
 
+def rounds_of_log(name):
+    return [int(line.split()[3]) for line in open(plain(name + ".rounds.txt"), encoding="ascii")
+            if line.startswith("clean")]
+
+
+def episodes(target, *options):
+    return [json.loads(line) for line in
+            run("episodes", "--format", "jsonl", *options, target).stdout.splitlines()]
+
+
+@case("episodes: domu-logdirty has one, of domain 1, with the rounds of the log")
+def _():
+    target = path("domu-logdirty")
+    found = episodes(target, "--cpu-hz", "2445.4M")
+    equal(len(found), 1, "episodes")
+    one = found[0]
+    equal([one[key] for key in ("domid", "fixups", "faults", "complete", "ended_by", "rounds")],
+          [1, 5385, 2092, 1, "off", 7], "domain, fixups, faults, complete, end, rounds")
+    assert abs(one["us"] - 2.95e6) < 0.01e6, one["us"]
+    rounds = episodes(target, "--rounds", "--cpu-hz", "2445.4M")
+    got = [row["fixups"] for row in rounds]
+    equal(got[:6], [931, 1262, 713, 163, 900, 1272], "fixups of each round")
+    for row, wanted in zip(got, rounds_of_log("domu-logdirty")):
+        assert abs(row - wanted) <= 1, f"{row} fixups, Xen counted {wanted}"
+    assert abs(got[6] - 143) <= 1 and len(got) == 7, f"after the last: {got[6:]}"
+    equal(sum(got), 5385, "all fixups")
+    # Xen's own count of dirty pages is that of the fixups which write; others only look written
+    log = [int(line.split()[5]) for line in open(plain("domu-logdirty.rounds.txt"), encoding="ascii")
+           if line.startswith("clean")]
+    for row, dirty in zip(rounds, log):
+        assert dirty <= row["dirtied"] <= row["pages"] <= row["fixups"], (row, dirty)
+        assert abs(row["us"] - 0.5e6) < 0.02e6, row
+        assert abs(row["fixups_per_second"] - row["fixups"] / row["us"] * 1e6) < 0.01, row
+    equal(one["round_pages"], sum(row["dirtied"] for row in rounds), "pages of the rounds")
+    assert abs(one["fixups_per_second"] - 5385 / 2.9533) < 1, one
+    assert abs(one["fixups_per_dirtied"] - 5385 / one["dirtied"]) < 0.001, one
+
+
+@case("episodes: distinct pages are those that SQL counts")
+def _():
+    db = database("domu-logdirty")
+    equal(db.execute("SELECT pages, dirtied FROM episodes").fetchone(),
+          db.execute("SELECT count(DISTINCT frame), count(DISTINCT CASE WHEN pte & 66 = 66 THEN frame END)"
+                     " FROM events WHERE kind = 'fixup'").fetchone(), "of the episode")
+    for row in db.execute("SELECT round, tsc_start, tsc_end, fixups, pages, dirtied, ended_by FROM rounds"):
+        equal(db.execute(
+            "SELECT count(*), count(DISTINCT frame), count(DISTINCT CASE WHEN pte & 66 = 66 THEN frame END)"
+            " FROM events WHERE kind = 'fixup' AND tsc BETWEEN ? AND ?", row[1:3]).fetchone(),
+            row[3:6], f"of round {row[0]}")
+
+
+@case("episodes: forks inside and outside, by shape")
+def _():
+    db = database("domu-logdirty")
+    forks = db.execute("SELECT sum(inside), sum(outside) FROM episode_forks").fetchone()
+    inside = db.execute("SELECT sum(f.tsc_start <= e.tsc_end AND f.tsc_end >= e.tsc_start), count(*)"
+                        " FROM forks f, episodes e WHERE f.domid = 1 AND f.complete").fetchone()
+    equal(forks, (inside[0], inside[1] - inside[0]), "inside, outside")
+    shapes = db.execute("SELECT inside, outside FROM episode_forks WHERE pt_pages >= 7").fetchall()
+    equal(shapes, [(2, 2)] * 3, "forkdirty and forkcow twice inside and twice outside")
+    text = run("episodes", "--cpu-hz", "2445.4M", path("domu-logdirty")).stdout
+    narrow(text)
+    assert "us inside" in text, text
+    narrow(run("episodes", "--rounds", path("domu-logdirty")).stdout)
+
+
+@case("episodes: columns are those of the views, CSV as JSON")
+def _():
+    for view, options in (("episodes", ()), ("rounds", ("--rounds",))):
+        header = run("episodes", "--format", "csv", *options, path("domu-logdirty")).stdout.split("\n")[0]
+        wanted = [d[0] for d in database("domu-logdirty").execute(f"SELECT * FROM {view}").description]
+        equal(header.split(","), wanted, view)
+        equal(list(episodes(path("domu-logdirty"), *options)[0]), wanted, view)
+
+
+@case("episodes: xenfault analyze gives the same as the import, and a pipe too")
+def _():
+    target = os.path.join(WORK, "again.db")
+    tables = ("episode", "episode_round")
+    wanted = {t: database("domu-logdirty").execute(f"SELECT * FROM {t}").fetchall() for t in tables}
+    shutil.copyfile(path("domu-logdirty"), target)
+    run("analyze", target)
+    with open(unpack("domu-logdirty.bin"), "rb") as file:
+        run("import", "--force", "-o", target + "2", "-", stdin=file)
+    for name in (target, target + "2"):
+        with sqlite3.connect(name) as db:
+            equal({t: db.execute(f"SELECT * FROM {t}").fetchall() for t in tables}, wanted, name)
+
+
+for trace in ("pvh-shadow", "pvh-shadow-hvm", "dom0-dirty", "dom0-lossy", "wtpt-smp", "emulate"):
+    @case(f"episodes: none in {trace}")
+    def _(trace=trace):
+        equal(episodes(path(trace)), [], "episodes")
+
+
+class Guests:
+    """dom0 on pCPU 0, PV guests on the pCPUs after it; frames and addresses count up."""
+
+    def __init__(self, shadow=True):
+        self.trace, self.shadow, self.n = synth.Trace(), shadow, 0
+        self.trace.switch(0, synth.Vcpu(0, 0))
+        for pcpu in (1, 2):
+            self.trace.switch(pcpu, synth.Vcpu(pcpu, 0))
+
+    def fixups(self, pcpu, n, frames=None, pte=0x67):
+        for i in range(n):
+            self.n += 1
+            va = 0x7F0000000000 + (self.n << 12)
+            frame = 0x1000 * pcpu + (i % frames if frames else self.n)
+            if self.shadow:
+                self.trace.shadow(pcpu, synth.FIXUP, 4, g=frame << 12 | pte, va=va, flags=0)
+            self.trace.paging_fixup(pcpu, va, 0xFFFFFFFF81000000)
+
+    def faults(self, pcpu, n, inside=False):
+        for _ in range(n):
+            self.n += 1
+            va = 0x7F0000000000 + (self.n << 12)
+            if inside:
+                self.trace.shadow(pcpu, synth.NOT_SHADOW, 4, g=0, va=va, flags=3)
+            self.trace.page_fault(pcpu, va, 6, 0x400000)
+            self.trace.hypercall(pcpu, 23)
+
+    def domctl(self):
+        self.trace.hypercall(0, 36)
+
+    def found(self):
+        """(episodes, rounds) as tuples."""
+        name = os.path.join(WORK, "guests.bin")
+        with open(name, "wb") as file:
+            file.write(self.trace.bytes())
+        run("import", "--force", "-o", name + ".db", name)
+        with sqlite3.connect(name + ".db") as db:
+            return (db.execute("SELECT domid, fixups, pages, dirtied, rounds, complete, ended_by"
+                               " FROM episodes ORDER BY 1, tsc_start").fetchall(),
+                    db.execute("SELECT domid, round, fixups, pages, dirtied, ended_by FROM rounds"
+                               " ORDER BY episode_id, round").fetchall())
+
+
+@case("episodes: two of one domain, one of another at the same time")
+def _():
+    guests = Guests()
+    for pcpu in (1, 2):
+        guests.faults(pcpu, 3)
+    guests.domctl()
+    guests.fixups(1, 30, frames=10)
+    guests.fixups(2, 7)
+    guests.domctl()
+    guests.fixups(1, 20, frames=20)
+    guests.faults(1, 5, inside=True)
+    guests.fixups(2, 2, pte=0x25)
+    guests.domctl()
+    guests.fixups(1, 1, frames=1)
+    guests.faults(1, 10)
+    guests.faults(2, 40)
+    guests.domctl()
+    guests.fixups(1, 4)
+    guests.domctl()
+    guests.faults(1, 10)
+    got, rounds = guests.found()
+    equal(got, [(1, 51, 20, 20, 2, 1, "off"), (1, 4, 4, 4, 1, 1, "off"),
+                (2, 9, 9, 7, 2, 1, "off")], "episodes")
+    equal(sorted(rounds), sorted([
+        (1, 1, 30, 10, 10, "domctl"), (1, 2, 21, 20, 20, "off"), (1, 1, 4, 4, 4, "off"),
+        (2, 1, 7, 7, 7, "domctl"), (2, 2, 2, 2, 0, "off")]), "rounds")
+
+
+@case("episodes: cut by the capture's ends or a loss, ended with the domain, without SHADOW records")
+def _():
+    guests = Guests()
+    guests.fixups(1, 5)
+    guests.faults(1, 10)
+    guests.faults(2, 1)
+    guests.fixups(2, 6)
+    guests.domctl()
+    guests.fixups(2, 1)
+    got, rounds = guests.found()
+    equal(got, [(1, 5, 5, 5, 1, 0, "off"), (2, 7, 7, 7, 2, 0, "end")], "cut by the capture")
+    equal(rounds[1:], [(2, 1, 6, 6, 6, "domctl"), (2, 2, 1, 1, 1, "end")], "rounds")
+    guests = Guests()
+    guests.faults(1, 1)
+    guests.fixups(1, 5)
+    guests.trace.lost(1, 10, guests.trace.now, synth.Vcpu(1, 0))
+    guests.trace.switch(1, synth.Vcpu(1, 0))
+    guests.fixups(1, 5)
+    guests.faults(1, 10)
+    equal(guests.found()[0], [(1, 10, 10, 10, 1, 0, "off")], "a loss inside")
+    guests = Guests()
+    guests.faults(1, 1)
+    guests.fixups(1, 5)
+    guests.domctl()
+    guests.trace.domain(0, 1, False)
+    guests.faults(2, 1)
+    equal(guests.found()[0], [(1, 5, 5, 5, 1, 1, "removed")], "the domain ends in it")
+    guests = Guests(shadow=False)
+    guests.faults(1, 10)
+    guests.fixups(1, 5)
+    guests.faults(1, 20)
+    guests.fixups(1, 5)
+    guests.faults(1, 2000)
+    equal(guests.found()[0], [(1, 10, None, None, 1, 1, "off")], "without SHADOW records")
+
+
+@case("episodes: what belongs to no PV domain, and mistakes")
+def _():
+    guests = Guests()
+    for _ in range(20):
+        guests.trace.shadow(1, synth.FIXUP, 4, g=0x123067, va=0x1000, flags=0)
+    equal(guests.found()[0], [], "fixups of a domain without PV records")
+    run("episodes", "--domain", "d1v0", path("domu-logdirty"), status=2)
+    equal(episodes(path("domu-logdirty"), "--domain", "d0"), [], "another domain")
+    equal(len(episodes(path("domu-logdirty"), "--domain", "d1")), 1, "this domain")
+    equal(len(episodes(path("domu-logdirty"), "--rounds", "--limit", "2")), 2, "limit")
+    equal(len(episodes(path("domu-logdirty"), "--rounds", "--from", "147000000000c")), 4, "from")
+
+
 finish()

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Episodes in which a PV domain runs in shadow mode, as log-dirty mode makes it for a live migration.
+ * In: fixups, delivered faults, domctl hypercalls of other domains.  Out: rows of episode, episode_round.
+ *
+ * A fixup of a PV domain begins one.  It is over when the domain takes faults that no shadow handler
+ * saw: in shadow mode Xen writes a NOT_SHADOW record before each fault that it delivers.  Frames are
+ * kept as bits, and no more of them than MAX_FRAME_WORDS.
+ */
+#include <stdlib.h>
+
+#include "analyzer/state.h"
+#include "common/db.h"
+
+#define DOMCTL		36	  /* number of the hypercall */
+#define MAX_FRAME_WORDS (1 << 19) /* in all sets; 32 frames each: 64 GiB of memory without holes */
+#define PTE_DIRTY	0x42	  /* writable, and written */
+/* Delivered faults in a row that show the end: where SHADOW records are there, and where they are not. */
+#define FAULTS_OUTSIDE	   8
+#define FAULTS_WITHOUT_FIX 1024
+
+/* Distinct frames: two bits for each, seen and dirtied. */
+struct frames {
+	struct xf_map words;
+	uint64_t seen, dirtied;
+};
+
+struct round {
+	uint64_t tsc_start, tsc_end, fixups;
+	struct frames frames;
+};
+
+struct xf_episode {
+	int64_t id;
+	uint64_t tsc_start, tsc_end; /* first and last fixup */
+	int64_t first_event, last_event;
+	uint64_t fixups, faults, rounds, round_pages;
+	struct frames frames;
+	struct round current,
+		before;		   /* before: over, but what comes after its end may belong to it */
+	bool has_frames, shadowed; /* frames, SHADOW records are in the trace */
+	bool cut;
+	uint64_t outside; /* faults in a row that no shadow handler saw */
+};
+
+static void free_frames(struct xf_analyzer *a, struct frames *f)
+{
+	a->frame_words -= f->words.count;
+	xf_map_free(&f->words);
+	*f = (struct frames){0};
+}
+
+static int add_frame(struct xf_analyzer *a, struct frames *f, uint64_t frame, bool dirtied)
+{
+	uint64_t bit = 1ull << (frame & 31), *word = xf_map_get(&f->words, frame >> 5);
+
+	if (!word) {
+		if (a->frame_words >= MAX_FRAME_WORDS) {
+			a->findings[XF_FINDING_FRAMES]++;
+			return 0;
+		}
+		word = xf_map_put(&f->words, frame >> 5);
+		if (!word)
+			return xf_fail_nomem(a->err);
+		a->frame_words++;
+	}
+	f->seen += !(*word & bit);
+	*word |= bit;
+	if (dirtied) {
+		f->dirtied += !(*word & bit << 32);
+		*word |= bit << 32;
+	}
+	return 0;
+}
+
+/* What is in from, and not in to yet. */
+static int join_frames(struct xf_analyzer *a, struct frames *to, const struct frames *from)
+{
+	uint64_t key, word;
+	size_t cursor = 0;
+	int code = 0;
+
+	while (!code && xf_map_next(&from->words, &cursor, &key, &word))
+		for (unsigned i = 0; i < 32 && !code; i++)
+			if (word >> i & 1)
+				code = add_frame(a, to, key << 5 | i, word >> (32 + i) & 1);
+	return code;
+}
+
+static sqlite3_stmt *statement(struct xf_analyzer *a, enum xf_statement which, int64_t id)
+{
+	sqlite3_stmt *stmt = a->statements[which];
+
+	sqlite3_reset(stmt);
+	sqlite3_clear_bindings(stmt);
+	sqlite3_bind_int64(stmt, 1, id);
+	return stmt;
+}
+
+static int run(struct xf_analyzer *a, sqlite3_stmt *stmt)
+{
+	int code = xf_db_step(stmt, a->err);
+
+	sqlite3_reset(stmt);
+	return code;
+}
+
+/* Writes the round that is over, if there is one. */
+static int write_before(struct xf_analyzer *a, struct xf_episode *e, const char *ended_by)
+{
+	struct round *r = &e->before;
+	sqlite3_stmt *stmt = statement(a, XF_INSERT_ROUND, e->id);
+	int code;
+
+	if (!r->fixups)
+		return 0;
+	e->round_pages += r->frames.dirtied;
+	sqlite3_bind_int64(stmt, 2, (int64_t)++e->rounds);
+	sqlite3_bind_int64(stmt, 3, (int64_t)r->tsc_start);
+	sqlite3_bind_int64(stmt, 4, (int64_t)r->tsc_end);
+	sqlite3_bind_int64(stmt, 5, (int64_t)r->fixups);
+	if (e->has_frames) {
+		sqlite3_bind_int64(stmt, 6, (int64_t)r->frames.seen);
+		sqlite3_bind_int64(stmt, 7, (int64_t)r->frames.dirtied);
+	}
+	sqlite3_bind_text(stmt, 8, ended_by, -1, SQLITE_STATIC);
+	code = run(a, stmt);
+	free_frames(a, &r->frames);
+	*r = (struct round){0};
+	return code;
+}
+
+/* Another domain's domctl: the bitmap may be read and cleaned here. */
+static int next_round(struct xf_analyzer *a, struct xf_episode *e, uint64_t tsc)
+{
+	int code = 0;
+
+	if (e->current.fixups) {
+		code = write_before(a, e, "domctl");
+		e->before = e->current;
+		e->before.tsc_end = tsc;
+		e->current = (struct round){0};
+	}
+	e->current.tsc_start = tsc;
+	return code;
+}
+
+static int write_episode(
+	struct xf_analyzer *a, const struct xf_domain *d, bool complete, const char *ended_by)
+{
+	const struct xf_episode *e = d->episode;
+	sqlite3_stmt *stmt = statement(a, XF_INSERT_EPISODE, e->id);
+
+	if (d->known)
+		sqlite3_bind_int64(stmt, 2, d->id);
+	sqlite3_bind_int64(stmt, 3, (int64_t)e->tsc_start);
+	sqlite3_bind_int64(stmt, 4, (int64_t)e->tsc_end);
+	sqlite3_bind_int64(stmt, 5, (int64_t)e->fixups);
+	if (e->has_frames) {
+		sqlite3_bind_int64(stmt, 6, (int64_t)e->frames.seen);
+		sqlite3_bind_int64(stmt, 7, (int64_t)e->frames.dirtied);
+		sqlite3_bind_int64(stmt, 8, (int64_t)e->round_pages);
+	}
+	sqlite3_bind_int64(stmt, 9, (int64_t)e->rounds);
+	sqlite3_bind_int64(stmt, 10, (int64_t)e->faults);
+	sqlite3_bind_int(stmt, 11, complete);
+	sqlite3_bind_text(stmt, 12, ended_by, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 13, e->first_event);
+	sqlite3_bind_int64(stmt, 14, e->last_event);
+	return run(a, stmt);
+}
+
+static void drop(struct xf_analyzer *a, struct xf_domain *d)
+{
+	struct xf_episode *e = d->episode;
+
+	if (!e)
+		return;
+	free_frames(a, &e->frames);
+	free_frames(a, &e->current.frames);
+	free_frames(a, &e->before.frames);
+	free(e);
+	d->episode = NULL;
+	a->nepisodes--;
+}
+
+/* over: the mode was left, by the last domctl; what came after it was still under way. */
+static int end_episode(struct xf_analyzer *a, struct xf_domain *d, bool over, const char *ended_by)
+{
+	struct xf_episode *e = d->episode;
+	int code = 0;
+
+	if (!e)
+		return 0;
+	if (over && e->before.fixups && e->current.fixups) {
+		e->before.fixups += e->current.fixups;
+		e->before.tsc_end = e->tsc_end;
+		code = join_frames(a, &e->before.frames, &e->current.frames);
+	} else if (e->current.fixups) {
+		code = write_before(a, e, "domctl");
+		e->before = e->current;
+		e->before.tsc_end = e->tsc_end;
+		e->current = (struct round){0};
+	} else if (!over) {
+		ended_by = "domctl";
+	}
+	if (!code)
+		code = write_before(a, e, ended_by);
+	if (!code)
+		code = write_episode(a, d, over && !e->cut, over ? ended_by : "end");
+	drop(a, d);
+	return code;
+}
+
+static struct xf_episode *begin(
+	struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
+{
+	struct xf_episode *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		xf_fail_nomem(a->err);
+		return NULL;
+	}
+	e->id = ++a->next_episode;
+	e->tsc_start = event->tsc;
+	e->first_event = a->event_id;
+	e->current.tsc_start = a->domctl && d->seen_outside ? a->domctl : event->tsc;
+	/* without an ordinary fault before it, it may have begun before the capture */
+	e->cut = !d->seen_outside;
+	d->episode = e;
+	a->nepisodes++;
+	return e;
+}
+
+static int fixup(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
+{
+	struct xf_episode *e = d->episode ? d->episode : begin(a, d, event);
+	bool dirtied = event->has & XF_HAS_PTE && (event->pte & PTE_DIRTY) == PTE_DIRTY;
+	int code = 0;
+
+	if (!e)
+		return -XF_INTERNAL;
+	e->tsc_end = event->tsc;
+	e->last_event = a->event_id;
+	e->fixups++;
+	e->current.fixups++;
+	e->outside = 0;
+	e->shadowed |= (event->has & XF_HAS_ARG1) != 0;
+	if (!(event->has & XF_HAS_FRAME))
+		return 0;
+	e->has_frames = true;
+	code = add_frame(a, &e->frames, event->frame, dirtied);
+	return code ? code : add_frame(a, &e->current.frames, event->frame, dirtied);
+}
+
+static int fault(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
+{
+	struct xf_episode *e = d->episode;
+
+	if (event->has & XF_HAS_ARG1) {
+		if (e) {
+			e->shadowed = true;
+			e->outside = 0;
+			e->faults++;
+		}
+		return 0;
+	}
+	if (!e) {
+		d->seen_outside = true;
+		return 0;
+	}
+	/* a record of the shadow handler may be missing once */
+	if (++e->outside < (e->shadowed ? FAULTS_OUTSIDE : FAULTS_WITHOUT_FIX))
+		return 0;
+	d->seen_outside = true;
+	return end_episode(a, d, true, "off");
+}
+
+static int domctl(struct xf_analyzer *a, const struct xf_domain *by, const struct xf_event *event)
+{
+	uint64_t id, value;
+	size_t cursor = 0;
+	int code = 0;
+
+	a->domctl = event->tsc;
+	while (!code && a->nepisodes && xf_map_next(&a->domains, &cursor, &id, &value)) {
+		struct xf_domain *d = (struct xf_domain *)(uintptr_t)value;
+
+		if (d->episode && d != by)
+			code = next_round(a, d->episode, event->tsc);
+	}
+	return code;
+}
+
+int xf_episode_event(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
+{
+	unsigned subclass = event->raw_id >> 12;
+
+	/* HVM guests have none of these records */
+	d->pv |= subclass == 0x201 || subclass == 0x20f;
+	if (!d->pv)
+		return 0;
+	switch (event->kind) {
+	case XF_FIXUP:
+	case XF_UNHOOK:
+		/* the unhook of writable page tables is none of the shadow's */
+		return subclass == 0x204 ? 0 : fixup(a, d, event);
+	case XF_PAGE_FAULT:
+		return fault(a, d, event);
+	case XF_HYPERCALL:
+		return event->arg1 == DOMCTL ? domctl(a, d, event) : 0;
+	default:
+		return 0;
+	}
+}
+
+int xf_episode_removed(struct xf_analyzer *a, struct xf_domain *d)
+{
+	int code = end_episode(a, d, true, "removed");
+
+	d->pv = d->seen_outside = false;
+	return code;
+}
+
+void xf_episode_lost(struct xf_domain *d)
+{
+	if (d->episode)
+		d->episode->cut = true;
+}
+
+int xf_episode_flush(struct xf_analyzer *a)
+{
+	uint64_t id, value;
+	size_t cursor = 0;
+	int code = 0;
+
+	while (!code && a->nepisodes && xf_map_next(&a->domains, &cursor, &id, &value)) {
+		const struct xf_domain *d = (const struct xf_domain *)(uintptr_t)value;
+
+		if (d->episode)
+			code = write_episode(a, d, false, "end");
+	}
+	return code;
+}
+
+int xf_episode_finish(struct xf_analyzer *a, struct xf_domain *d)
+{
+	return end_episode(a, d, false, "end");
+}
+
+void xf_episode_free(struct xf_analyzer *a, struct xf_domain *d)
+{
+	drop(a, d);
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * xenfault episodes: a PV guest in log-dirty mode, as a live migration makes it run.
+ * In: DB, filters.  Out: the views episodes or rounds; in text also what forks cost inside and outside.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "common/db.h"
+
+#define MOST	     24 /* columns */
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+#define DOM	     "ifnull('d' || domid, '?')"
+#define START	     "printf('%.6f', (tsc_start - :first) * 1.0 / :hz)"
+#define CYCLES	     "(tsc_end - tsc_start)"
+#define PER_SECOND   "fixups * 1.0 * :hz / nullif(" CYCLES ", 0)"
+#define PER_DIRTIED  "fixups * 1.0 / nullif(dirtied, 0)"
+
+/* A column: what it is in SQL, and how it shows.  :hz is NULL while the frequency is unknown. */
+struct item {
+	const char *sql, *sql_cycles; /* the second one without a frequency, NULL = the same */
+	struct xf_column column;
+	const char *title_cycles;
+};
+
+static const struct item episodes_text[] = {
+	{"episode_id", NULL, {"episode", NULL, 7, XF_CELL_INT}, NULL},
+	{DOM, NULL, {"dom", NULL, 5, XF_CELL_TEXT}, NULL},
+	{START, "tsc_start - :first", {"start", "start/s", 12, XF_CELL_INT}, "start/cycles"},
+	{CYCLES " * 1e3 / :hz", CYCLES, {"time", "ms", 11, XF_CELL_REAL}, "cycles"},
+	{"fixups", NULL, {"fixups", NULL, 7, XF_CELL_INT}, NULL},
+	{"dirtied", NULL, {"dirtied", NULL, 7, XF_CELL_INT}, NULL},
+	{"rounds", NULL, {"rounds", NULL, 6, XF_CELL_INT}, NULL},
+	{PER_SECOND, "fixups * 1e9 / nullif(" CYCLES ", 0)", {"rate", "fixups/s", 9, XF_CELL_REAL},
+		"/Gcycle"},
+	{PER_DIRTIED, NULL, {"per", "/page", 5, XF_CELL_REAL}, NULL},
+	{"CASE complete WHEN 0 THEN 'cut' ELSE '' END", NULL, {"mark", "", 3, XF_CELL_TEXT}, NULL},
+};
+
+static const struct item rounds_text[] = {
+	{"episode_id", NULL, {"episode", NULL, 7, XF_CELL_INT}, NULL},
+	{"round", NULL, {"round", NULL, 5, XF_CELL_INT}, NULL},
+	{START, "tsc_start - :first", {"start", "start/s", 12, XF_CELL_INT}, "start/cycles"},
+	{CYCLES " * 1e3 / :hz", CYCLES, {"time", "ms", 11, XF_CELL_REAL}, "cycles"},
+	{"fixups", NULL, {"fixups", NULL, 7, XF_CELL_INT}, NULL},
+	{"dirtied", NULL, {"dirtied", NULL, 7, XF_CELL_INT}, NULL},
+	{PER_SECOND, "fixups * 1e9 / nullif(" CYCLES ", 0)", {"rate", "fixups/s", 9, XF_CELL_REAL},
+		"/Gcycle"},
+	{PER_DIRTIED, NULL, {"per", "/page", 5, XF_CELL_REAL}, NULL},
+	{"ended_by", NULL, {"ended", NULL, 7, XF_CELL_TEXT}, NULL},
+};
+
+static const struct item forks_text[] = {
+	{"episode_id", NULL, {"episode", NULL, 7, XF_CELL_INT}, NULL},
+	{"pt_pages", NULL, {"pages", NULL, 6, XF_CELL_INT}, NULL},
+	{"ptes_per_page", NULL, {"ptes/page", NULL, 9, XF_CELL_INT}, NULL},
+	{"inside", NULL, {"inside", NULL, 7, XF_CELL_INT}, NULL},
+	{"outside", NULL, {"outside", NULL, 7, XF_CELL_INT}, NULL},
+	{"cycles_inside * 1e6 / :hz", "cycles_inside", {"in", "us inside", 13, XF_CELL_REAL},
+		"inside/cycles"},
+	{"cycles_outside * 1e6 / :hz", "cycles_outside", {"out", "us outside", 14, XF_CELL_REAL},
+		"outside/cycles"},
+	{"CASE WHEN inside AND outside THEN printf('%+.1f %%',"
+	 " 100.0 * (cycles_inside - cycles_outside) / cycles_outside) END",
+		NULL, {"added", NULL, 9, XF_CELL_INT}, NULL},
+};
+
+#define FULL(name)                                                \
+	{                                                         \
+#name, NULL, {#name, NULL, 0, XF_CELL_INT }, NULL \
+	}
+#define FULL_TIMES                                                               \
+	FULL(tsc_start), FULL(tsc_end),                                          \
+	{                                                                        \
+		CYCLES " * 1e6 / :hz", NULL, {"us", NULL, 0, XF_CELL_REAL}, NULL \
+	}
+#define FULL_RATES                                                                     \
+	{PER_SECOND, NULL, {"fixups_per_second", NULL, 0, XF_CELL_REAL}, NULL},        \
+	{                                                                              \
+		PER_DIRTIED, NULL, {"fixups_per_dirtied", NULL, 0, XF_CELL_REAL}, NULL \
+	}
+
+static const struct item episodes_full[] = {FULL(episode_id), FULL(domid), FULL_TIMES, FULL(fixups),
+	FULL(pages), FULL(dirtied), FULL(round_pages), FULL(rounds), FULL(faults), FULL_RATES,
+	FULL(complete), FULL(ended_by), FULL(first_event), FULL(last_event)};
+
+static const struct item rounds_full[] = {FULL(episode_id), FULL(round), FULL(domid), FULL_TIMES,
+	FULL(fixups), FULL(pages), FULL(dirtied), FULL_RATES, FULL(ended_by)};
+
+_Static_assert(COUNT(episodes_full) <= MOST && COUNT(rounds_full) <= MOST, "room for all columns");
+
+struct query {
+	sqlite3 *db;
+	const struct xf_options *options;
+	struct xf_range range;
+	uint64_t first, hz;
+};
+
+static char *statement(const struct query *q, const char *view, const struct item *items, size_t n,
+	struct xf_column *columns)
+{
+	sqlite3_str *sql = sqlite3_str_new(q->db);
+	bool timed = strcmp(view, "episode_forks") != 0;
+
+	sqlite3_str_appendall(sql, "SELECT ");
+	for (size_t i = 0; i < n; i++) {
+		bool cycles = !q->hz && items[i].sql_cycles;
+
+		columns[i] = items[i].column;
+		if (cycles && items[i].title_cycles)
+			columns[i].title = items[i].title_cycles;
+		sqlite3_str_appendf(
+			sql, "%s%s", i ? ", " : "", cycles ? items[i].sql_cycles : items[i].sql);
+	}
+	sqlite3_str_appendf(sql, " FROM %s WHERE (:domid < 0 OR domid = :domid)", view);
+	if (timed && q->range.has_from)
+		sqlite3_str_appendall(sql, " AND tsc_start >= :from");
+	if (timed && q->range.has_to)
+		sqlite3_str_appendall(sql, " AND tsc_start <= :to");
+	sqlite3_str_appendall(sql, " ORDER BY 1, 2, 3 LIMIT :limit");
+	return sqlite3_str_finish(sql);
+}
+
+static void bind(const struct query *q, sqlite3_stmt *stmt)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} values[] = {{":first", q->first}, {":hz", q->hz},
+		{":domid", (uint64_t)(int64_t)q->options->domid}, {":from", q->range.from},
+		{":to", q->range.to}, {":limit", (uint64_t)q->options->limit}};
+
+	for (size_t i = 0; i < COUNT(values); i++) {
+		int index = sqlite3_bind_parameter_index(stmt, values[i].name);
+
+		if (index && (q->hz || strcmp(values[i].name, ":hz") != 0))
+			sqlite3_bind_int64(stmt, index, (int64_t)values[i].value);
+	}
+}
+
+/* Prints a view; title (may be NULL) only stands before rows.  *rows counts them. */
+static int print(const struct query *q, const char *view, const struct item *items, size_t n,
+	const char *title, size_t *rows, struct xf_error *err)
+{
+	struct xf_column columns[MOST];
+	struct xf_out *out = NULL;
+	sqlite3_stmt *stmt = NULL;
+	char *sql = statement(q, view, items, n, columns);
+	int code = sql ? xf_db_prepare(q->db, &stmt, sql, err) : xf_fail_nomem(err), closed;
+
+	*rows = 0;
+	if (!code) {
+		bind(q, stmt);
+		code = xf_out_new(&out, stdout, q->options->format, columns, n, err);
+	}
+	if (!code && !title)
+		xf_out_header(out);
+	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
+		if (!(*rows)++ && title)
+			puts(title);
+		xf_out_row(out, stmt);
+		code = 0;
+	}
+	closed = xf_out_close(out, err);
+	sqlite3_finalize(stmt);
+	sqlite3_free(sql);
+	return code ? code : closed;
+}
+
+static int print_all(const struct query *q, struct xf_error *err)
+{
+	bool text = q->options->format == XF_FORMAT_TEXT;
+	size_t rows;
+	int code;
+
+	if (q->options->rounds && text)
+		return print(q, "rounds", rounds_text, COUNT(rounds_text), NULL, &rows, err);
+	if (q->options->rounds)
+		return print(q, "rounds", rounds_full, COUNT(rounds_full), NULL, &rows, err);
+	if (!text)
+		return print(q, "episodes", episodes_full, COUNT(episodes_full), NULL, &rows, err);
+	code = print(q, "episodes", episodes_text, COUNT(episodes_text), NULL, &rows, err);
+	if (!code && rows)
+		code = print(q, "episode_forks", forks_text, COUNT(forks_text),
+			"\nforks of the domain by shape, inside the episode and outside of any; time of one",
+			&rows, err);
+	return code;
+}
+
+int xf_cmd_episodes(struct xf_options *options, struct xf_error *err)
+{
+	struct query q = {.options = options};
+	int64_t first = 0;
+	int code = xf_need_args(options, 1, err);
+
+	if (!code && options->vcpu >= 0)
+		code = xf_fail(err, XF_USAGE, "--domain: an episode is of a whole domain dN");
+	if (!code)
+		code = xf_db_open(&q.db, options->args[0], 1, err);
+	if (!code)
+		code = xf_capture_hz(q.db, options, &q.hz, err);
+	if (!code)
+		code = xf_db_int(
+			q.db, "SELECT ifnull((SELECT tsc_first FROM trace), 0)", &first, err);
+	q.first = (uint64_t)first;
+	if (!code)
+		code = xf_time_range(options, q.first, q.hz, &q.range, err);
+	if (!code)
+		code = print_all(&q, err);
+	if (!code && options->format == XF_FORMAT_TEXT)
+		code = xf_print_doubts(q.db, err);
+	sqlite3_close(q.db);
+	return code;
+}
