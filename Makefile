@@ -181,7 +181,8 @@ run-check: all unit $(standin)
 	@$(fuzz_make) $(O)/fuzz/reader
 	@sh tests/run.sh "sh tests/style.sh $(O)" \
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
-		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/memory.py tests/record.py),"python3 $(t)") \
+		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/memory.py tests/record.py \
+			tests/people.py tests/mistakes.py),"python3 $(t)") \
 		$(foreach t,$(wildcard tests/compare.py tests/fleet.py),"python3 $(t)" \
 			"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \

@@ -192,6 +192,10 @@ int xf_cmd_help(struct xf_options *options, struct xf_error *err)
 {
 	int command;
 
+	if (options->table) {
+		xf_options_table(stdout);
+		return 0;
+	}
 	if (!options->nargs) {
 		xf_options_help(stdout);
 		return 0;
@@ -231,6 +235,8 @@ static xf_command_fn *const functions[XF_CMD_COUNT] = {
 	[XF_CMD_POLICY] = xf_cmd_policy,
 	[XF_CMD_SQL] = xf_cmd_sql,
 	[XF_CMD_DIFF] = xf_cmd_diff,
+	[XF_CMD_EXPORT] = xf_cmd_export,
+	[XF_CMD_REPORT] = xf_cmd_report,
 	[XF_CMD_HELP] = xf_cmd_help,
 	[XF_CMD_VERSION] = xf_cmd_version,
 };

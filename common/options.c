@@ -16,6 +16,7 @@ const struct xf_command_info xf_commands[XF_CMD_COUNT] = {
 
 #define C(id)	(1u << XF_CMD_##id)
 #define ROWS	(C(FORKS) | C(PAGES) | C(EVENTS) | C(SPURIOUS) | C(FLUSHES) | C(POLICY) | C(SQL))
+#define FILES	(C(EXPORT) | C(REPORT)) /* what writes a file that is no database */
 #define SYMBOLS (C(IMPORT) | C(RECORD) | C(ANALYZE) | C(EVENTS) | C(SQL))
 #define ALL	((1u << XF_CMD_COUNT) - 1)
 
@@ -53,6 +54,13 @@ static int set_help(struct xf_options *o, const char *value, struct xf_error *er
 {
 	(void)value, (void)err;
 	o->help = true;
+	return 0;
+}
+
+static int set_table(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->table = true;
 	return 0;
 }
 
@@ -126,6 +134,25 @@ static int set_from(struct xf_options *o, const char *value, struct xf_error *er
 static int set_to(struct xf_options *o, const char *value, struct xf_error *err)
 {
 	return set_when(&o->to, "--to", value, err);
+}
+
+static int set_until(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	return set_when(&o->to, "--until", value, err);
+}
+
+static int set_to_format(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->to_format = value;
+	return 0;
+}
+
+static int set_view(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->view = value;
+	return 0;
 }
 
 static int set_limit(struct xf_options *o, const char *value, struct xf_error *err)
@@ -312,6 +339,11 @@ static const struct option_info {
 } table[] = {
 	{C(IMPORT) | C(RECORD), "output", 'o', "DB", set_output,
 		"the database; default: FILE.db; record: a name with the date"},
+	{FILES, "output", 'o', "FILE", set_output, "the file to write; default: standard output"},
+	{FILES, "force", 'f', NULL, set_force, "replace FILE if it is there"},
+	{C(EXPORT), "to", 0, "FORMAT", set_to_format,
+		"perfetto, csv or jsonl (here --to is the format, not a time)"},
+	{C(EXPORT), "view", 0, "NAME", set_view, "the view to write as csv or jsonl"},
 	{C(IMPORT) | C(RECORD), "force", 'f', NULL, set_force, "replace DB if it is there"},
 	{C(IMPORT) | C(RECORD), "no-analyze", 0, NULL, set_no_analyze,
 		"only the events; xenfault analyze does the rest"},
@@ -327,13 +359,15 @@ static const struct option_info {
 		"trace buffer of each CPU; the first size of a boot stays"},
 	{C(RECORD), "seconds", 'T', "SECONDS", set_seconds, "end after so many seconds"},
 	{ROWS | C(DIFF), "format", 0, "FORMAT", set_format, "text, csv or jsonl"},
-	{(ROWS & ~C(SQL)) | C(DIFF), "domain", 0, "DOM", set_domain,
+	{(ROWS & ~C(SQL)) | C(DIFF) | C(EXPORT), "domain", 0, "DOM", set_domain,
 		"only domain dN, or its vCPU dNvM"},
-	{ROWS & ~C(SQL), "from", 0, "TIME", set_from,
+	{(ROWS & ~C(SQL)) | C(EXPORT), "from", 0, "TIME", set_from,
 		"seconds from the first record, or TSC cycles with a c behind"},
 	{ROWS & ~C(SQL), "to", 0, "TIME", set_to, "likewise; both ends are included"},
+	{(ROWS & ~C(SQL)) | C(EXPORT), "until", 0, "TIME", set_until,
+		"the end in time of every command, export too; both ends are included"},
 	{ROWS | C(DIFF), "limit", 0, "N", set_limit, "at most N rows"},
-	{C(PAGES) | C(EVENTS) | C(FLUSHES) | C(POLICY), "fork", 0, "N", set_fork,
+	{C(PAGES) | C(EVENTS) | C(FLUSHES) | C(POLICY) | C(EXPORT), "fork", 0, "N", set_fork,
 		"only what belongs to fork N"},
 	{C(POLICY), "profile", 0, "FILE|NAME", set_profile,
 		"unit costs of another machine, such as xeon-mp-2006"},
@@ -352,9 +386,11 @@ static const struct option_info {
 		"the --symbols before it is only for domain dN"},
 	{SYMBOLS, "kaslr-offset", 0, "N", set_kaslr_offset,
 		"added to the addresses of the --symbols before it"},
-	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS | C(DIFF), "cpu-hz", 0, "HZ",
+	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS | C(DIFF) | FILES, "cpu-hz", 0, "HZ",
 		set_cpu_hz,
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
+	{C(HELP), "table", 0, NULL, set_table,
+		"commands, options and exit statuses for a program to read"},
 	{ALL, "help", 'h', NULL, set_help, "this text"},
 };
 
@@ -460,4 +496,22 @@ void xf_options_help_command(FILE *file, enum xf_command command)
 			table[i].argument ? table[i].argument : "");
 		fprintf(file, "  %-25s %s\n", name, table[i].help);
 	}
+}
+
+void xf_options_table(FILE *file)
+{
+	for (int c = 0; c < XF_CMD_COUNT; c++)
+		fprintf(file, "C\t%s\t%s\t%s\n", xf_commands[c].name,
+			*xf_commands[c].arguments ? xf_commands[c].arguments : "-",
+			xf_commands[c].summary);
+	for (int c = 0; c < XF_CMD_COUNT; c++)
+		for (size_t i = 0; i < NOPTIONS; i++)
+			if (table[i].commands & 1u << c)
+				fprintf(file, "O\t%s\t%c\t%s\t%s\t%s\n", xf_commands[c].name,
+					table[i].key ? table[i].key : '-', table[i].name,
+					table[i].argument ? table[i].argument : "-", table[i].help);
+	fprintf(file, "E\t0\t%s\n", xf_code_text(XF_OK));
+	for (int code = 1; code < XF_CODES; code++)
+		fprintf(file, "E\t%d\t%s\n", xf_exit_status((enum xf_code)code),
+			xf_code_text((enum xf_code)code));
 }

@@ -27,6 +27,8 @@
 	X(POLICY, "policy", "DB", "what each mechanism would have cost, and the break-even")      \
 	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
+	X(EXPORT, "export", "DB", "the views as CSV or JSON lines, the time line for Perfetto")   \
+	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
 	X(VERSION, "version", "", "version and features")
 
@@ -61,7 +63,7 @@ struct xf_symbol_file {
 
 struct xf_options {
 	enum xf_command command;
-	bool help;
+	bool help, table; /* table: of help, the options for a program to read */
 	const char *output;
 	bool force, no_analyze, fail_on_loss;
 	enum xf_format format;
@@ -70,6 +72,7 @@ struct xf_options {
 	int64_t limit;			       /* -1 = none */
 	int64_t fork;			       /* -1 = none */
 	uint64_t cpu_hz;		       /* 0 = not given */
+	const char *to_format, *view;	       /* of export, NULL = not given */
 	const char *raw, *via, *events, *cpus; /* of record, NULL = not given */
 	int64_t pages;			       /* trace buffer of each CPU, 0 = not given */
 	double seconds;			       /* 0 = not given */
@@ -95,6 +98,13 @@ int xf_options_parse(struct xf_options *options, int argc, char **argv, struct x
 /* Help of the whole program, or of one command. */
 void xf_options_help(FILE *file);
 void xf_options_help_command(FILE *file, enum xf_command command);
+
+/*
+ * All commands, options and exit statuses, one a line with tabs between; manual pages and completions
+ * are made of it.  C name arguments summary; O command key name argument help; E status text;
+ * "-" stands for none.
+ */
+void xf_options_table(FILE *file);
 
 /* The command of that name, -1 = none. */
 int xf_command_by_name(const char *name);

@@ -307,19 +307,19 @@ void xf_out_null(struct xf_out *o)
 
 void xf_out_row(struct xf_out *o, struct sqlite3_stmt *stmt)
 {
-	for (size_t i = 0; i < o->ncolumns; i++) {
-		switch (sqlite3_column_type(stmt, (int)i)) {
+	for (int i = 0; i < sqlite3_column_count(stmt); i++) {
+		switch (sqlite3_column_type(stmt, i)) {
 		case SQLITE_NULL:
 			xf_out_null(o);
 			break;
 		case SQLITE_INTEGER:
-			xf_out_int(o, sqlite3_column_int64(stmt, (int)i));
+			xf_out_int(o, sqlite3_column_int64(stmt, i));
 			break;
 		case SQLITE_FLOAT:
-			xf_out_real(o, sqlite3_column_double(stmt, (int)i));
+			xf_out_real(o, sqlite3_column_double(stmt, i));
 			break;
 		default:
-			xf_out_text(o, (const char *)sqlite3_column_text(stmt, (int)i));
+			xf_out_text(o, (const char *)sqlite3_column_text(stmt, i));
 		}
 	}
 }
@@ -354,4 +354,14 @@ int xf_format_by_name(const char *name)
 		if (!strcmp(name, names[i]))
 			return i;
 	return -1;
+}
+
+enum xf_cell_type xf_cell_type_of(const char *column)
+{
+	static const char *const hex[] = {"va", "pt_page", "rip", "pte", "va_base"};
+
+	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
+		if (!strcmp(column, hex[i]))
+			return XF_CELL_HEX;
+	return !strcmp(column, "us") ? XF_CELL_REAL : XF_CELL_INT;
 }

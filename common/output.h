@@ -25,6 +25,9 @@ enum xf_cell_type {
 	XF_CELL_TEXT,
 };
 
+/* The type of a view's column by its name; text shows by what the cell holds. */
+enum xf_cell_type xf_cell_type_of(const char *column);
+
 struct xf_column {
 	const char *name;  /* in the view, in CSV and in JSON */
 	const char *title; /* in text; NULL = name */
@@ -50,7 +53,7 @@ void xf_out_real(struct xf_out *out, double value);
 void xf_out_text(struct xf_out *out, const char *text);
 void xf_out_null(struct xf_out *out);
 
-/* All cells of the statement's current row, by the table's types. */
+/* The statement's current row, cell by cell from where the row stands, by the table's types. */
 void xf_out_row(struct xf_out *out, struct sqlite3_stmt *stmt);
 
 /*

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * xenfault export: a database for other programs.  In: DB, filters.  Out: a file, streamed.
+ * Each format is one function in the table at the end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/export.h"
+#include "cli/outfile.h"
+#include "common/db.h"
+#include "common/suggest.h"
+
+#define FORK_OF(column) "(SELECT " column " FROM forks WHERE fork_id = :fork)"
+
+/* What the filters mean to a view; NULL = the view is not filtered by it. */
+static const struct view {
+	const char *name, *order;
+	const char *from, *to, *domid, *vcpu, *fork;
+	const char *cycles; /* the view's us in cycles, for --cpu-hz */
+} views[] = {
+	{"trace", "source", NULL, NULL, NULL, NULL, NULL, NULL},
+	{"events", "event_id", "tsc >= :from", "tsc <= :to", "domid = :domid", "vcpu = :vcpu",
+		"event_id BETWEEN " FORK_OF("first_event") " AND " FORK_OF("last_event") " AND (vcpu IS " FORK_OF(
+			"vcpu") " AND domid IS " FORK_OF("domid") " OR kind = 'loss' OR event_id IN"
+								  " (SELECT last_event FROM pt_sequences WHERE fork_id = :fork))",
+		"(tsc - (SELECT tsc_first FROM trace))"},
+	{"forks", "fork_id", "tsc_start >= :from", "tsc_start <= :to", "domid = :domid",
+		"vcpu = :vcpu", "fork_id = :fork", "(tsc_end - tsc_start)"},
+	{"pt_sequences", "tsc_start, sequence_id", "tsc_start >= :from", "tsc_start <= :to",
+		"domid = :domid", "vcpu = :vcpu", "fork_id = :fork", "(tsc_end - tsc_start)"},
+	{"spurious_faults", "event_id", "tsc >= :from", "tsc <= :to", "domid = :domid",
+		"vcpu = :vcpu",
+		"event_id BETWEEN " FORK_OF("first_event") " AND " FORK_OF("last_event"),
+		"(tsc - (SELECT tsc_first FROM trace))"},
+	{"flushes", "fork_id, cause, reach",
+		"fork_id IN (SELECT fork_id FROM forks WHERE tsc_start >= :from)",
+		"fork_id IN (SELECT fork_id FROM forks WHERE tsc_start <= :to)",
+		"fork_id IN (SELECT fork_id FROM forks WHERE domid = :domid)",
+		"fork_id IN (SELECT fork_id FROM forks WHERE vcpu = :vcpu)", "fork_id = :fork",
+		NULL},
+	/* whose records were lost nobody knows, so that no domain's view is without them */
+	{"losses", "tsc_last, pcpu", "ifnull(tsc_last >= :from, 1)", "ifnull(tsc_first <= :to, 1)",
+		NULL, NULL,
+		"ifnull(tsc_last >= " FORK_OF("tsc_start") " AND tsc_first <= " FORK_OF(
+			"tsc_end") ", 1)",
+		NULL},
+};
+
+#define NVIEWS (sizeof(views) / sizeof(views[0]))
+
+static const struct view *view_by_name(const char *name, struct xf_error *err)
+{
+	struct xf_suggest suggest = xf_suggest_for(name);
+	char all[128] = "";
+
+	for (size_t i = 0; i < NVIEWS; i++) {
+		if (!strcmp(views[i].name, name))
+			return &views[i];
+		xf_suggest_offer(&suggest, views[i].name);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "",
+			views[i].name);
+	}
+	xf_fail(err, XF_USAGE, "there is no view %s%s; the views are %s", name,
+		xf_suggest_text(&suggest), all);
+	return NULL;
+}
+
+/* The view's columns in order, us anew where --cpu-hz was given. */
+static int append_columns(
+	struct xf_export *x, const struct view *view, sqlite3_str *sql, struct xf_error *err)
+{
+	char query[64];
+	sqlite3_stmt *stmt;
+	int code;
+
+	snprintf(query, sizeof(query), "SELECT * FROM %s", view->name);
+	code = xf_db_prepare(x->db, &stmt, query, err);
+	for (int i = 0; !code && i < sqlite3_column_count(stmt); i++) {
+		const char *name = sqlite3_column_name(stmt, i);
+
+		if (i)
+			sqlite3_str_appendall(sql, ", ");
+		if (x->options->cpu_hz && view->cycles && !strcmp(name, "us"))
+			sqlite3_str_appendf(sql, "%s * 1e6 / %llu AS us", view->cycles,
+				(unsigned long long)x->options->cpu_hz);
+		else if (x->options->cpu_hz && !strcmp(name, "cpu_hz"))
+			sqlite3_str_appendf(
+				sql, "%llu AS cpu_hz", (unsigned long long)x->options->cpu_hz);
+		else
+			sqlite3_str_appendf(sql, "\"%w\"", name);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static void append_filter(sqlite3_str *sql, bool wanted, const char *condition)
+{
+	if (wanted && condition)
+		sqlite3_str_appendf(sql, " AND (%s)", condition);
+}
+
+static void bind(sqlite3_stmt *stmt, const char *name, int64_t value)
+{
+	int index = sqlite3_bind_parameter_index(stmt, name);
+
+	if (index)
+		sqlite3_bind_int64(stmt, index, value);
+}
+
+int xf_export_select(struct xf_export *x, sqlite3_stmt **stmt, const char *name,
+	const char *columns, const char *and, const char *order, struct xf_error *err)
+{
+	const struct xf_options *o = x->options;
+	const struct view *view = view_by_name(name, err);
+	sqlite3_str *sql;
+	char *text;
+	int code = 0;
+
+	*stmt = NULL;
+	if (!view)
+		return -XF_USAGE;
+	sql = sqlite3_str_new(x->db);
+	sqlite3_str_appendall(sql, "SELECT ");
+	if (columns)
+		sqlite3_str_appendall(sql, columns);
+	else
+		code = append_columns(x, view, sql, err);
+	sqlite3_str_appendf(sql, " FROM %s WHERE 1", view->name);
+	append_filter(sql, x->range.has_from, view->from);
+	append_filter(sql, x->range.has_to, view->to);
+	append_filter(sql, o->domid >= 0, view->domid);
+	append_filter(sql, o->vcpu >= 0, view->vcpu);
+	append_filter(sql, o->fork >= 0, view->fork);
+	append_filter(sql, and != NULL, and);
+	sqlite3_str_appendf(sql, " ORDER BY %s", order ? order : view->order);
+	text = sqlite3_str_finish(sql);
+	if (!code)
+		code = text ? xf_db_prepare(x->db, stmt, text, err) : xf_fail_nomem(err);
+	sqlite3_free(text);
+	if (code)
+		return code;
+	bind(*stmt, ":from", (int64_t)x->range.from);
+	bind(*stmt, ":to", x->range.to > INT64_MAX ? INT64_MAX : (int64_t)x->range.to);
+	bind(*stmt, ":domid", o->domid);
+	bind(*stmt, ":vcpu", o->vcpu);
+	bind(*stmt, ":fork", o->fork);
+	return 0;
+}
+
+/* One view as a table; named: its name stands in each row, first. */
+static int rows(struct xf_export *x, const char *view, enum xf_format format, bool named,
+	struct xf_error *err)
+{
+	struct xf_column columns[64];
+	struct xf_out *out = NULL;
+	sqlite3_stmt *stmt;
+	size_t n = 0;
+	int code = xf_export_select(x, &stmt, view, NULL, NULL, NULL, err), closed;
+
+	if (code)
+		return code;
+	if (named)
+		columns[n++] = (struct xf_column){"view", NULL, 0, XF_CELL_TEXT};
+	for (int i = 0; i < sqlite3_column_count(stmt) && n < 64; i++) {
+		const char *name = sqlite3_column_name(stmt, i);
+
+		columns[n++] = (struct xf_column){name, NULL, 0, xf_cell_type_of(name)};
+	}
+	code = xf_out_new(&out, x->file, format, columns, n, err);
+	if (!code)
+		xf_out_header(out);
+	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
+		code = xf_stop_requested() ? xf_fail(err, XF_INTERRUPTED, "interrupted") : 0;
+		if (named)
+			xf_out_text(out, view);
+		xf_out_row(out, stmt);
+	}
+	closed = xf_out_close(out, err);
+	sqlite3_finalize(stmt);
+	return code ? code : closed;
+}
+
+int xf_export_csv(struct xf_export *x, struct xf_error *err)
+{
+	if (!x->options->view)
+		return xf_fail(err, XF_USAGE,
+			"csv holds one view: --view forks, pt_sequences, events, spurious_faults, "
+			"flushes, losses or trace; jsonl without --view holds all");
+	return rows(x, x->options->view, XF_FORMAT_CSV, false, err);
+}
+
+int xf_export_jsonl(struct xf_export *x, struct xf_error *err)
+{
+	int code = 0;
+
+	if (x->options->view)
+		return rows(x, x->options->view, XF_FORMAT_JSONL, false, err);
+	for (size_t i = 0; i < NVIEWS && !code; i++)
+		code = rows(x, views[i].name, XF_FORMAT_JSONL, true, err);
+	return code;
+}
+
+static const struct format {
+	const char *name;
+	xf_exporter *function;
+} formats[] = {
+	{"perfetto", xf_export_perfetto},
+	{"csv", xf_export_csv},
+	{"jsonl", xf_export_jsonl},
+};
+
+static const struct format *find_format(const char *name, struct xf_error *err)
+{
+	struct xf_suggest suggest = xf_suggest_for(name ? name : "");
+	char all[128] = "";
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (name && !strcmp(name, formats[i].name))
+			return &formats[i];
+		xf_suggest_offer(&suggest, formats[i].name);
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "",
+			formats[i].name);
+	}
+	if (!name)
+		xf_fail(err, XF_USAGE, "--to FORMAT is missing; the formats are %s", all);
+	else if ((*name >= '0' && *name <= '9'))
+		xf_fail(err, XF_USAGE,
+			"--to %s: of export, --to is the format (%s); the end in time is --until %s",
+			name, all, name);
+	else
+		xf_fail(err, XF_USAGE, "--to %s: no such format%s; the formats are %s", name,
+			xf_suggest_text(&suggest), all);
+	return NULL;
+}
+
+static int open_database(struct xf_export *x, struct xf_error *err)
+{
+	int64_t first = 0, n = 1;
+	sqlite3_stmt *stmt = NULL;
+	int code = xf_db_open(&x->db, x->options->args[0], 1, err);
+
+	if (!code)
+		code = xf_capture_hz(x->db, x->options, &x->hz, err);
+	if (!code)
+		code = xf_db_int(
+			x->db, "SELECT ifnull((SELECT tsc_first FROM trace), 0)", &first, err);
+	x->tsc_first = (uint64_t)first;
+	if (!code)
+		code = xf_time_range(x->options, x->tsc_first, x->hz, &x->range, err);
+	if (!code && x->options->fork >= 0) {
+		code = xf_db_prepare(
+			x->db, &stmt, "SELECT count(*) FROM forks WHERE fork_id = ?", err);
+		if (!code) {
+			sqlite3_bind_int64(stmt, 1, x->options->fork);
+			code = xf_db_step(stmt, err);
+			n = code == 1 ? sqlite3_column_int64(stmt, 0) : 1;
+			code = code < 0 ? code : 0;
+		}
+		sqlite3_finalize(stmt);
+	}
+	if (!code && !n)
+		code = xf_fail(err, XF_USAGE, "there is no fork %lld; xenfault forks lists them",
+			(long long)x->options->fork);
+	/* all views are of the same moment, whoever writes meanwhile */
+	return code ? code : xf_db_exec(x->db, "BEGIN", err);
+}
+
+int xf_cmd_export(struct xf_options *options, struct xf_error *err)
+{
+	struct xf_export x = {.options = options};
+	struct xf_outfile out = {0};
+	const struct format *format;
+	int code = xf_need_args(options, 1, err);
+
+	if (code)
+		return code;
+	format = find_format(options->to_format, err);
+	if (!format || (options->view && !view_by_name(options->view, err)))
+		return -XF_USAGE;
+	code = open_database(&x, err);
+	if (!code)
+		code = xf_outfile_open(&out, options->output, options->force, err);
+	x.file = out.file;
+	if (!code)
+		code = format->function(&x, err);
+	code = xf_outfile_close(&out, code, err);
+	sqlite3_close(x.db);
+	return code;
+}
