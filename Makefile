@@ -52,7 +52,9 @@ profiles = $(wildcard examples/profiles/*)
 sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 
 .PHONY: all deps demo check check-xen bench install clean
-all: packages $(O)/xenfault $(drain) $(examples)
+# a sanitizer's library cannot come in by dlopen()
+extension = $(if $(SAN),,$(O)/xenfault.so)
+all: packages $(O)/xenfault $(extension) $(drain) $(examples)
 
 .PHONY: packages
 packages:
@@ -79,6 +81,21 @@ $(O)/tests/standin.so: tests/standin/xenctrl.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -Werror -Wshadow -O2 -g -shared -fPIC -pthread -o $@ $< -ldl
+
+# what xentrace(path) needs, once more for a shared object
+ext_src = $(wildcard common/*.c schemas/*.c) $(addprefix collector/,vtab.c functions.c reader.c pump.c \
+	pcpu.c framer.c record.c source.c ring.c doubt.c)
+ext_obj = $(ext_src:%.c=$(O)/pic/%.o) $(O)/pic/extension/extension.o
+
+$(O)/pic/%.o: %.c | packages
+	@mkdir -p $(@D)
+	$(call say,PIC,$<)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) -fPIC -fvisibility=hidden -ffunction-sections \
+		-include extension/extension.h -MMD -MP -c -o $@ $<
+
+$(O)/xenfault.so: $(ext_obj)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -Wl,-z,defs -o $@ $^ -lm -lpthread
 
 # static where the C library can be: they run in any guest
 $(O)/examples/%: examples/%.c
@@ -107,7 +124,7 @@ $(O)/%.o: %.c | packages
 $(O)/schema_sql.o $(O)/profiles.o: $(O)/%.o: $(O)/%.c
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) -c -o $@ $<
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
+-include $(ext_obj:.o=.d) $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
 
 deps:
 	@sh tests/setup.sh $(if $(filter check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev,) \

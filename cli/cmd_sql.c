@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/symbolize.h"
+#include "collector/functions.h"
 #include "collector/vtab.h"
 #include "common/db.h"
 
@@ -111,6 +112,8 @@ int xf_cmd_sql(struct xf_options *options, struct xf_error *err)
 	} else if (!code) {
 		code = open_trace(&db, &vtab, options->args[0], err);
 	}
+	if (!code && xf_functions_register(db) != SQLITE_OK)
+		code = xf_db_fail(db, "functions", err);
 	if (!code && options->nsymbols) {
 		code = xf_namer_new(&namer, options, err);
 		vtab.symbol = xf_namer_find;

@@ -7,7 +7,10 @@
 
 #include "common/db.h"
 
-/* X(enum, declaration with its comma): the first ones are those of the view `events`, in its order */
+/*
+ * X(enum, declaration with its comma): the first ones are those of the view `events`, in its order;
+ * path and cpu_hz are the function's arguments
+ */
 #define COLUMNS(X)                           \
 	X(EVENT_ID, "event_id INTEGER,")     \
 	X(TSC, "tsc INTEGER,")               \
@@ -29,9 +32,10 @@
 	X(TSC_LATE, "tsc_late INTEGER,")     \
 	X(ARG1, "arg1 INTEGER,")             \
 	X(ARG2, "arg2 INTEGER,")             \
+	X(PATH, "path TEXT HIDDEN,")         \
+	X(CPU_HZ, "cpu_hz INTEGER HIDDEN,")  \
 	X(PLACE, "place INTEGER HIDDEN,")    \
-	X(TYPE, "type INTEGER HIDDEN,")      \
-	X(PATH, "path TEXT HIDDEN")
+	X(TYPE, "type INTEGER HIDDEN")
 
 enum column {
 #define X(id, text) COLUMN_##id,
@@ -51,7 +55,7 @@ struct cursor {
 	bool own;
 	bool end;
 	int64_t id;
-	uint64_t tsc_first;
+	uint64_t tsc_first, cpu_hz;
 	int64_t left;	     /* of the budget */
 	unsigned until_stop; /* rows until stop() is asked again */
 	struct xf_event event;
@@ -86,21 +90,31 @@ static int disconnect_table(sqlite3_vtab *vtab)
 	return SQLITE_OK;
 }
 
-/* Only the path is looked up; the events come in order of event_id and tsc by themselves. */
+/*
+ * Only the arguments are looked up; the events come in order of event_id and tsc by themselves.
+ * idxNum: bit 0 = there is a path, bit 1 = and behind it, or alone, a frequency.
+ */
 static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
+	int path = -1, hz = -1;
+
 	(void)vtab;
-	info->idxNum = 0;
 	for (int i = 0; i < info->nConstraint; i++) {
-		if (info->aConstraint[i].iColumn != COLUMN_PATH ||
+		int column = info->aConstraint[i].iColumn;
+
+		if ((column != COLUMN_PATH && column != COLUMN_CPU_HZ) ||
 			info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
 			continue;
 		if (!info->aConstraint[i].usable)
 			return SQLITE_CONSTRAINT;
-		info->aConstraintUsage[i].argvIndex = 1;
 		info->aConstraintUsage[i].omit = 1;
-		info->idxNum = 1;
+		*(column == COLUMN_PATH ? &path : &hz) = i;
 	}
+	info->idxNum = (path >= 0) | (hz >= 0) << 1;
+	if (path >= 0)
+		info->aConstraintUsage[path].argvIndex = 1;
+	if (hz >= 0)
+		info->aConstraintUsage[hz].argvIndex = 1 + (path >= 0);
 	if (info->nOrderBy == 1 && info->aOrderBy[0].iColumn == COLUMN_EVENT_ID &&
 		!info->aOrderBy[0].desc)
 		info->orderByConsumed = 1;
@@ -187,7 +201,7 @@ static int next_row(sqlite3_vtab_cursor *cursor)
 	c->end = !code;
 	if (c->end)
 		return SQLITE_OK;
-	c->id = ++config->last_id;
+	c->id = c->own ? c->id + 1 : ++config->last_id;
 	if (config->tap && config->tap(config->tap_data, c->id, &c->event, &config->err))
 		return failed(c, config);
 	return SQLITE_OK;
@@ -200,8 +214,7 @@ static int filter(
 	struct xf_vtab *config = ((struct table *)c->base.pVtab)->config;
 	struct xf_reader_stats stats;
 	struct xf_source *source;
-	const char *path =
-		number && argc ? (const char *)sqlite3_value_text(argv[0]) : config->path;
+	const char *path = number & 1 ? (const char *)sqlite3_value_text(argv[0]) : config->path;
 	int code;
 
 	(void)text;
@@ -210,13 +223,16 @@ static int filter(
 	config->again = config->exhausted = false;
 	c->left = config->budget + 1;
 	c->until_stop = 0;
+	c->cpu_hz = config->cpu_hz;
+	if (number & 2 && sqlite3_value_int64(argv[argc - 1]) > 0)
+		c->cpu_hz = (uint64_t)sqlite3_value_int64(argv[argc - 1]);
 	if (config->reader) {
 		c->reader = config->reader;
 	} else if (!path) {
 		xf_fail(&config->err, XF_USAGE, "xentrace('FILE'): no file was named");
 		return failed(c, config);
 	} else {
-		config->last_id = 0;
+		c->id = 0;
 		code = xf_source_open(&source, path, &config->err);
 		if (!code)
 			code = xf_reader_open(&c->reader, source, &config->err);
@@ -268,9 +284,9 @@ static int column_value(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
 		value = e->tsc, has = XF_HAS_TSC;
 		break;
 	case COLUMN_US:
-		if (config->cpu_hz && e->has & XF_HAS_TSC)
-			sqlite3_result_double(context, (double)(int64_t)(e->tsc - c->tsc_first) *
-							       1e6 / (double)config->cpu_hz);
+		if (c->cpu_hz && e->has & XF_HAS_TSC)
+			sqlite3_result_double(context,
+				(double)(int64_t)(e->tsc - c->tsc_first) * 1e6 / (double)c->cpu_hz);
 		return SQLITE_OK;
 	case COLUMN_PCPU:
 		value = e->pcpu;
@@ -369,4 +385,19 @@ int xf_vtab_register(sqlite3 *db, struct xf_vtab *vtab, struct xf_error *err)
 	if (sqlite3_create_module(db, "xentrace", &module, vtab) != SQLITE_OK)
 		return xf_db_fail(db, "xentrace", err);
 	return 0;
+}
+
+static void free_config(void *vtab)
+{
+	sqlite3_free(vtab);
+}
+
+int xf_vtab_register_own(sqlite3 *db)
+{
+	struct xf_vtab *vtab = sqlite3_malloc(sizeof(*vtab));
+
+	if (!vtab)
+		return SQLITE_NOMEM;
+	memset(vtab, 0, sizeof(*vtab));
+	return sqlite3_create_module_v2(db, "xentrace", &module, vtab, free_config);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table-valued function xentrace(path): decoded, attributed, ordered events as SQL rows.
+ * The table-valued function xentrace(path [, cpu_hz]): decoded, attributed, ordered events as SQL rows.
  * In: a trace file by path, or a reader that is already open.  Out: rows like the view `events`.
  */
 #ifndef XF_COLLECTOR_VTAB_H
@@ -38,5 +38,8 @@ struct xf_vtab {
 
 /* Registers xentrace on the connection.  Returns 0 or -XF_DB. */
 int xf_vtab_register(sqlite3 *db, struct xf_vtab *vtab, struct xf_error *err);
+
+/* The same with nothing to tell: only files by path.  Returns a code of SQLite. */
+int xf_vtab_register_own(sqlite3 *db);
 
 #endif

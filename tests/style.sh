@@ -15,7 +15,7 @@ verdict() { # name, what is wrong (nothing = fine)
 	fi
 }
 
-sources=$(find common schemas collector analyzer cli tui tests examples -name '*.[ch]')
+sources=$(find common schemas collector analyzer cli tui extension tests examples -name '*.[ch]')
 if command -v clang-format >/dev/null; then
 	# shellcheck disable=SC2086 # a list of files
 	verdict "sources are formatted" "$(clang-format --dry-run $sources 2>&1 | grep -c warning: | grep -v '^0$')"
