@@ -7,8 +7,10 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree
 from collections import Counter, defaultdict
 
 import lib
@@ -277,6 +279,90 @@ def _():
     got = run("sql", "--format", "csv", path_of("wtpt-up"), "SELECT count(*) AS n, hex64(255) AS h FROM"
               f" xentrace('{unpack('wtpt-up.bin')}')").stdout
     equal(got, "n,h\n4527,0xff\n", "rows")
+
+
+def report(name, *options):
+    text = run("report", *options, path_of(name)).stdout
+    return text, xml.etree.ElementTree.fromstring(text.split("\n", 1)[1])
+
+
+def words(element):
+    return " ".join("".join(element.itertext()).split())
+
+
+for trace in ("dom0-dirty", "dom0-lossy", "wtpt-smp", "pvh-shadow-hvm", "dom0-pcpu0-only", "emulate"):
+    @case(f"report: well formed, self-contained, and its numbers are the views': {trace}")
+    def _(trace=trace):
+        text, page = report(trace, "--cpu-hz", HZ)
+        db = database(trace)
+        outside = [e for e in page.iter() if e.tag in ("script", "link", "img", "iframe", "object")]
+        equal(outside, [], "elements that fetch or run")
+        for element in page.iter():
+            for name in ("src", "href"):
+                assert element.get(name, "#").startswith("#"), element.get(name)
+        assert "url(http" not in text and "@import" not in text and "http" not in text, "a URL"
+        ids = [e.get("id") for e in page.iter() if e.get("id")]
+        equal(len(ids), len(set(ids)), "ids are unique")
+        for element in page.iter():
+            for target in re.findall(r"#([\w-]+)", element.get("href", "")):
+                assert target in ids, f"nothing is called {target}"
+        facts = {words(d[0]): words(d[1]) for d in page.find("body/main/dl")}
+        for name, view in (("forks", "forks"), ("spurious faults", "spurious_faults"),
+                           ("events", "events")):
+            equal(int(facts[name].replace(",", "")),
+                  db.execute(f"SELECT count(*) FROM {view}").fetchone()[0], name)
+        equal(int(facts["records lost"].replace(",", "")),
+              db.execute("SELECT lost_records FROM trace").fetchone()[0], "records lost")
+        marks = [e for e in page.iter("use") if e.find("title") is not None]
+        equal(len(marks), db.execute("SELECT count(*) FROM forks").fetchone()[0], "marks")
+        bars = [e for e in page.iter("rect") if e.get("class") == "bar"]
+        equal(bool(bars), bool(marks), "histogram")
+        losses = [e for e in page.iter("rect") if e.get("class") == "loss" and len(e)]
+        equal(len(losses), db.execute("SELECT count(*) FROM losses WHERE tsc_last IS NOT NULL"
+                                      ).fetchone()[0] if marks else 0, "losses drawn")
+
+
+@case("report: every plot has a title, a description and a table; every table heads its columns")
+def _():
+    text, page = report("wtpt-smp", "--cpu-hz", HZ)
+    plots = [e for e in page.iter("svg") if e.get("role") == "img"]
+    equal(len(plots), 3, "plots")
+    for plot in plots:
+        label = plot.get("aria-labelledby").split()
+        equal([plot.find("title").get("id"), plot.find("desc").get("id")], label, "label")
+        assert words(plot.find("title")) and words(plot.find("desc")), "empty"
+    for table in page.iter("table"):
+        assert words(table.find("caption")), "caption"
+        assert all(th.get("scope") == "col" for th in table.iter("th")), "scope"
+        for row in table.find("tbody"):
+            equal(len(row), len(table.find("thead/tr")), "cells")
+    captions = [words(t.find("caption")) for t in page.iter("table")]
+    assert "Entries changed in a page-table page by one fork" in captions, captions
+    assert "prefers-color-scheme:dark" in text and "@media print" in text, "media"
+    histogram = next(t for t in page.iter("table") if words(t.find("caption")).startswith("Entries"))
+    equal(sum(int(words(row[1]).replace(",", "")) for row in histogram.find("tbody")),
+          database("wtpt-smp").execute(
+              "SELECT count(*) FROM (SELECT sum(ptes) AS p FROM pt_sequences WHERE fork_id NOT NULL"
+              " GROUP BY fork_id, ifnull(pt_page, frame) HAVING p > 0)").fetchone()[0], "pages")
+
+
+@case("report: doubts stand first, and cycles without a frequency")
+def _():
+    text, page = report("dom0-lossy")
+    assert "9026 records were lost" in words(page), "losses"
+    assert "TSC frequency is unknown" in words(page), "frequency"
+    assert "µs" not in text, "a time that nobody knows"
+    assert text.index("records were lost") < text.index('id="forks"'), "order"
+
+
+@case("report: names in the capture cannot become markup")
+def _():
+    trace = os.path.join(WORK, "<b>&'\"x.bin")
+    shutil.copy(unpack("wtpt-up.bin"), trace)
+    run("import", "--force", "-o", os.path.join(WORK, "odd.db"), trace)
+    text = run("report", os.path.join(WORK, "odd.db")).stdout
+    page = xml.etree.ElementTree.fromstring(text.split("\n", 1)[1])
+    assert "<b>&'\"x.bin" in words(page.find("head/title")), words(page.find("head/title"))
 
 
 if __name__ == "__main__":
