@@ -54,7 +54,8 @@ sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 .PHONY: all deps demo check check-xen bench install clean
 # a sanitizer's library cannot come in by dlopen()
 extension = $(if $(SAN),,$(O)/xenfault.so)
-all: packages $(O)/xenfault $(extension) $(drain) $(examples)
+man_pages = $(if $(SAN),,$(O)/man/xenfault.1)
+all: packages $(O)/xenfault $(extension) $(drain) $(examples) $(man_pages)
 
 .PHONY: packages
 packages:
@@ -97,6 +98,10 @@ $(O)/xenfault.so: $(ext_obj)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -Wl,-z,defs -o $@ $^ -lm -lpthread
 
+$(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h
+	$(call say,MAN,$(@D))
+	$(Q)sh man/build.sh $(abspath $(O)/xenfault $(@D))
+
 # static where the C library can be: they run in any guest
 $(O)/examples/%: examples/%.c
 	@mkdir -p $(@D)
@@ -127,7 +132,7 @@ $(O)/schema_sql.o $(O)/profiles.o: $(O)/%.o: $(O)/%.c
 -include $(ext_obj:.o=.d) $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
 
 deps:
-	@sh tests/setup.sh $(if $(filter check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev,) \
+	@sh tests/setup.sh $(if $(filter check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev man-db mandoc bash-completion zsh,) \
 		$(if $(filter check-xen,$(MAKECMDGOALS)),python3 libxen-dev,)
 
 # make reads pkg-config's answers before deps has run, so what builds runs in a second make

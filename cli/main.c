@@ -192,6 +192,10 @@ int xf_cmd_help(struct xf_options *options, struct xf_error *err)
 {
 	int command;
 
+	if (options->table) {
+		xf_options_table(stdout);
+		return 0;
+	}
 	if (!options->nargs) {
 		xf_options_help(stdout);
 		return 0;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "analyzer/policy.h"
 #include "cli/report.h"
 #include "common/db.h"
 
@@ -214,10 +215,70 @@ int xf_report_timeline(struct xf_report *r, struct xf_error *err)
 	"(SELECT sum(ptes) AS p, sum(faults) AS f, sum(tsc_end - tsc_start) AS t FROM pt_sequences WHERE" \
 	" fork_id IS NOT NULL GROUP BY fork_id, ifnull(pt_page, frame) HAVING p > 0)"
 
+/* From how many entries on a page a mechanism costs less than emulating each, by this capture. */
+static int break_even(struct xf_report *r, struct xf_price *even, struct xf_error *err)
+{
+	static const struct xf_policy_filter all = {
+		.domid = -1, .vcpu = -1, .fork = -1, .to = UINT64_MAX};
+	struct xf_policy_forks forks = {0};
+	struct xf_units units;
+	int code = xf_policy_load(r->db, &all, &forks, err);
+
+	if (!code)
+		code = xf_policy_measure(r->db, &forks, &units, err);
+	for (int i = 0; i < 2 && !code; i++)
+		even[i] = xf_policy_break_even(&units, i ? XF_MECH_BATCH_PAGE : XF_MECH_UNHOOK,
+			units.cost[XF_UNIT_UNHOOKS].value, 0);
+	xf_policy_free(&forks);
+	return code;
+}
+
+/* A line at each break-even that is known and within the plot. */
+static void draw_break_even(struct xf_report *r, const struct xf_price *even)
+{
+	for (int i = 0; i < 2; i++) {
+		double x = even[i].known ? 10 * (log2(fmax(even[i].value, 0.5)) + 1) : -1;
+
+		if (x < 0 || x > 100)
+			continue;
+		fprintf(r->file,
+			"<line class=\"even\" x1=\"%.1f%%\" x2=\"%.1f%%\" y1=\"-4\" y2=\"%d\"/><text x=\"%.1f%%\" "
+			"dx=\"%d\" y=\"%d\"%s>%s pays from %.1f</text>\n",
+			x, x, HEIGHT, x, x < 60 ? 5 : -5, i * 16 - 8,
+			x < 60 ? "" : " class=\"end\"", i ? "batching" : "unhooking",
+			even[i].value);
+	}
+}
+
+static void tell_break_even(struct xf_report *r, const struct xf_price *even)
+{
+	static const char *const bounds[] = {"", "at least ", "at most ", "about "};
+
+	for (int i = 0; i < 2; i++) {
+		const char *name =
+			i ? "Batching a page's entries in one hypercall" : "Unhooking a page";
+
+		fprintf(r->file, "<p class=\"note\">%s ", name);
+		if (even[i].known)
+			fprintf(r->file,
+				"costs less than emulating each write from %s%.1f entries on, by the costs "
+				"measured on this capture.",
+				bounds[even[i].bound], even[i].value);
+		else
+			fputs("against emulating each write: the break-even is unknown (", r->file);
+		if (!even[i].known) {
+			xf_html_text(r->file, even[i].why);
+			fputs(").", r->file);
+		}
+		fputs("</p>\n", r->file);
+	}
+}
+
 int xf_report_histogram(struct xf_report *r, struct xf_error *err)
 {
 	static const int bins[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
 	int64_t count[10] = {0}, most = 0;
+	struct xf_price even[2] = {{0}};
 	sqlite3_stmt *stmt;
 	int code = xf_db_prepare(r->db, &stmt,
 		"SELECT " BIN " AS bin, count(*) FROM " PER_PAGE " GROUP BY bin", err);
@@ -231,7 +292,7 @@ int xf_report_histogram(struct xf_report *r, struct xf_error *err)
 	sqlite3_finalize(stmt);
 	for (int i = 0; i < 10; i++)
 		most = count[i] > most ? count[i] : most;
-	if (code || !most)
+	if (code || !most || (code = break_even(r, even, err)))
 		return code;
 	open_plot(r, "Entries changed in a page-table page by one fork",
 		"A bar for each range of entries per page; its height is the number of page-table pages. The "
@@ -240,7 +301,7 @@ int xf_report_histogram(struct xf_report *r, struct xf_error *err)
 	fprintf(r->file, "<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%d\" y2=\"%d\"/>\n",
 		HEIGHT, HEIGHT);
 	for (int i = 0; i < 10; i++) {
-		double h = (double)count[i] / (double)most * (HEIGHT - 20);
+		double h = (double)count[i] / (double)most * (HEIGHT - 56);
 		char number[32], range[32];
 
 		snprintf(range, sizeof(range), "%d", bins[i]);
@@ -258,7 +319,9 @@ int xf_report_histogram(struct xf_report *r, struct xf_error *err)
 	fprintf(r->file,
 		"<text class=\"middle soft\" x=\"50%%\" y=\"%d\">entries per page, up to</text>\n",
 		HEIGHT + 38);
+	draw_break_even(r, even);
 	close_plot(r);
+	tell_break_even(r, even);
 	return xf_report_table(r, "Entries changed in a page-table page by one fork",
 		"SELECT CASE bin WHEN 1 THEN '1' WHEN 2 THEN '2' ELSE (bin / 2 + 1) || ' to ' || bin END"
 		" AS \"entries per page\", n AS \"pages#\", f AS \"hardware faults#\","

@@ -13,7 +13,8 @@ int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
 	if ((code & 0xff) == SQLITE_INTERRUPT)
 		return xf_fail(err, XF_INTERRUPTED, "interrupted");
 	if ((code & 0xff) == SQLITE_FULL)
-		return xf_fail(err, XF_IO, "no space is left on the disk of the database (%s)", what);
+		return xf_fail(
+			err, XF_IO, "no space is left on the disk of the database (%s)", what);
 	if ((code & 0xff) == SQLITE_IOERR) {
 		errno = sys;
 		if (sys)

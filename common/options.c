@@ -66,6 +66,13 @@ static int set_rounds(struct xf_options *o, const char *value, struct xf_error *
 	return 0;
 }
 
+static int set_table(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->table = true;
+	return 0;
+}
+
 static int set_format(struct xf_options *o, const char *value, struct xf_error *err)
 {
 	int format = xf_format_by_name(value);
@@ -393,6 +400,8 @@ static const struct option_info {
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
 	{C(EPISODES), "rounds", 0, NULL, set_rounds,
 		"one row per round of reading the dirty bitmap"},
+	{C(HELP), "table", 0, NULL, set_table,
+		"commands, options and exit statuses for a program to read"},
 	{ALL, "help", 'h', NULL, set_help, "this text"},
 };
 
@@ -515,4 +524,22 @@ void xf_options_help_command(FILE *file, enum xf_command command)
 		fprintf(file, "  %-25s ", name);
 		wrap(file, table[i].help, 28, 80);
 	}
+}
+
+void xf_options_table(FILE *file)
+{
+	for (int c = 0; c < XF_CMD_COUNT; c++)
+		fprintf(file, "C\t%s\t%s\t%s\n", xf_commands[c].name,
+			*xf_commands[c].arguments ? xf_commands[c].arguments : "-",
+			xf_commands[c].summary);
+	for (int c = 0; c < XF_CMD_COUNT; c++)
+		for (size_t i = 0; i < NOPTIONS; i++)
+			if (table[i].commands & 1u << c)
+				fprintf(file, "O\t%s\t%c\t%s\t%s\t%s\n", xf_commands[c].name,
+					table[i].key ? table[i].key : '-', table[i].name,
+					table[i].argument ? table[i].argument : "-", table[i].help);
+	fprintf(file, "E\t0\t%s\n", xf_code_text(XF_OK));
+	for (int code = 1; code < XF_CODES; code++)
+		fprintf(file, "E\t%d\t%s\n", xf_exit_status((enum xf_code)code),
+			xf_code_text((enum xf_code)code));
 }

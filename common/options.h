@@ -64,7 +64,7 @@ struct xf_symbol_file {
 
 struct xf_options {
 	enum xf_command command;
-	bool help;
+	bool help, table; /* table: of help, the options for a program to read */
 	const char *output;
 	bool force, no_analyze, fail_on_loss;
 	enum xf_format format;
@@ -100,6 +100,13 @@ int xf_options_parse(struct xf_options *options, int argc, char **argv, struct x
 /* Help of the whole program, or of one command. */
 void xf_options_help(FILE *file);
 void xf_options_help_command(FILE *file, enum xf_command command);
+
+/*
+ * All commands, options and exit statuses, one a line with tabs between; manual pages and completions
+ * are made of it.  C name arguments summary; O command key name argument help; E status text;
+ * "-" stands for none.
+ */
+void xf_options_table(FILE *file);
 
 /* The command of that name, -1 = none. */
 int xf_command_by_name(const char *name);

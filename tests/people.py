@@ -365,5 +365,105 @@ def _():
     assert "<b>&'\"x.bin" in words(page.find("head/title")), words(page.find("head/title"))
 
 
+BUILD = os.path.dirname(XENFAULT)
+TABLE = [line.split("\t") for line in run("help", "--table").stdout.splitlines()]
+COMMANDS = [f[1] for f in TABLE if f[0] == "C"]
+PAGES = sorted(os.listdir(os.path.join(BUILD, "man"))) if os.path.isdir(BUILD + "/man") else []
+
+
+def rendered(page):
+    done = subprocess.run(["man", "-l", os.path.join(BUILD, "man", page)], capture_output=True,
+                          text=True, env={**os.environ, "MANWIDTH": "200", "LC_ALL": "C.UTF-8"})
+    equal(done.returncode, 0, done.stderr)
+    return re.sub(r".\x08", "", done.stdout)
+
+
+@case("manual: a page for the program, each command, the database and the stream; no warnings")
+def _():
+    wanted = ["xenfault.1", "xenfault-db.5", "xentrace-format.5"]
+    equal(PAGES, sorted(wanted + [f"xenfault-{c}.1" for c in COMMANDS]), "pages")
+    for page in PAGES:
+        path = os.path.join(BUILD, "man", page)
+        for tool in (["mandoc", "-Tlint", "-Wwarning", path],
+                     ["man", "-l", "--warnings", "-E", "UTF-8", path]):
+            done = subprocess.run(tool, capture_output=True, text=True,
+                                  env={**os.environ, "MANPAGER": "cat"})
+            text = done.stderr + (done.stdout if tool[0] == "mandoc" else "")
+            equal(text, "", " ".join(tool))
+
+
+@case("manual, --help and the table of options say the same")
+def _():
+    for command in COMMANDS:
+        options = [f[2:] for f in TABLE if f[0] == "O" and f[1] == command]
+        page = " ".join(rendered(f"xenfault-{command}.1").split())
+        usage = run(command, "--help").stdout
+        lines = [line for line in usage.splitlines() if line.startswith("  ")]
+        equal(len(lines), len(options), f"options in {command} --help")
+        assert page.count(" --help this text") == 1 or "-h, --help this text" in page, command
+        for line, (key, name, argument, text) in zip(lines, options):
+            form = ("" if key == "-" else f"-{key}, ") + f"--{name}"
+            form += "" if argument == "-" else f" {argument}"
+            equal(" ".join(line.split()), f"{form} {text}", f"{command} --help")
+            assert f"{form} {text}" in page, f"xenfault-{command}(1) lacks: {form} {text}"
+        found = re.search(r"OPTIONS (.*) EXIT STATUS", page)[1]
+        equal(len(re.findall(r"(?:^| )(?:-\w, )?--[a-z-]+ (?:[A-Za-z|=]+ )?", found)) >= len(options),
+              True, f"options on the page of {command}")
+    whole = " ".join(rendered("xenfault.1").split())
+    for command in COMMANDS:
+        summary = next(f[3] for f in TABLE if f[0] == "C" and f[1] == command)
+        assert summary in whole, f"xenfault(1) lacks {command}"
+
+
+@case("manual: xenfault-db(5) has each view and column, and no others")
+def _():
+    with open(os.path.join(BUILD, "man", "xenfault-db.5"), encoding="utf-8") as file:
+        parts = re.split(r"^\.Ss (.*)\n", file.read(), flags=re.M)[1:]
+    documented = dict(zip(parts[::2], parts[1::2]))
+    kinds = documented.pop("Kinds").split(".Sh ")[0]
+    db = database("dom0-dirty")
+    views = [r[0] for r in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'")]
+    equal(sorted(documented), sorted(views), "views")
+    for view in views:
+        names = [n for line in re.findall(r"^\.It Va (.*)", documented[view], flags=re.M)
+                 for n in line.split(" , ")]
+        columns = [r[1] for r in db.execute(f"PRAGMA table_info({view})")]
+        equal(sorted(names), sorted(columns), view)
+    equal(re.findall(r"^\.It Cm (.*)", kinds, flags=re.M),
+          [r[0] for r in db.execute("SELECT name FROM event_kind ORDER BY kind")], "kinds")
+
+
+def examples():
+    """(page, line) of every command in the manual pages."""
+    for page in PAGES:
+        with open(os.path.join(BUILD, "man", page), encoding="utf-8") as file:
+            for line in re.findall(r"^([$#] .*)", file.read(), flags=re.M):
+                yield page, line.replace("\\e", "\\").replace("\\-", "-")
+
+
+@case("manual: every example runs")
+def _():
+    folder = os.path.join(WORK, "examples")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for name in ("dom0-dirty.bin", "dom0-kallsyms.txt"):
+        os.symlink(unpack(name), os.path.join(folder, name))
+    run("import", "-o", "demo.db", "dom0-dirty.bin", cwd=folder)
+    environment = {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]}
+    count = 0
+    for page, line in examples():
+        count += 1
+        if "import -o demo.db --cpu-hz" in line:  # the page begins from nothing
+            os.unlink(os.path.join(folder, "demo.db"))
+        done = subprocess.run(["sh", "-c", line[2:]], cwd=folder, env=environment, text=True,
+                              capture_output=True, timeout=60)
+        if line.startswith("#"):  # needs a Xen host: it must not be a mistake in the line
+            assert done.returncode in (2, 6) and "option" not in done.stderr, (line, done.stderr)
+            continue
+        equal(done.returncode, 0, f"{page}: {line}: {done.stderr}")
+        assert done.stdout or " -o " in line or "analyze" in line or "import" in line, line
+    assert count > 25, f"only {count} examples"
+
+
 if __name__ == "__main__":
     finish()
