@@ -96,6 +96,7 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	v->user_fault = false;
 	v->fault_open = v->handler.open = false;
 	v->change = 0;
+	v->spaces++; /* it may have loaded another one */
 	v->multicall_updates = 0;
 	xf_flush_take(a, v, NULL, 0);
 	xf_flush_take(a, v, NULL, 1);
@@ -342,14 +343,17 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 	case XF_IRET:
 		if (!v->handler.interrupted)
 			v->fault_open = false;
-		return xf_spurious_other(a, v, event);
+		xf_spurious_other(v, event);
+		return 0;
 	case XF_TASK_SWITCH:
 		v->cut = false;
 		v->fault_open = false;
 		xf_fork_task_switch(a, v, event);
-		return xf_spurious_other(a, v, event);
+		xf_spurious_other(v, event);
+		return 0;
 	case XF_HYPERCALL:
-		return xf_spurious_other(a, v, event);
+		xf_spurious_other(v, event);
+		return 0;
 	case XF_MULTICALL:
 		/* count 0: a preempted one goes on */
 		if (event->count)
@@ -412,8 +416,11 @@ static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
 		code = xf_sequence_end_all_hooked(a, d, XF_END_END);
 	if (!code)
 		code = xf_fork_finish(a, d);
-	while (!code && xf_map_next(&d->vcpus, &cursor, &number, &value))
+	while (!code && xf_map_next(&d->vcpus, &cursor, &number, &value)) {
 		code = xf_sequence_end_run(a, (struct xf_vcpu *)(uintptr_t)value, XF_END_END);
+		if (!code)
+			code = xf_spurious_finish(a, (struct xf_vcpu *)(uintptr_t)value);
+	}
 	return code;
 }
 

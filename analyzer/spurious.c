@@ -167,8 +167,8 @@ int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 }
 
 /*
- * Before each event of a vCPU: the change that it was making is made by now, and if its handler was
- * interrupted and this is no change, the last return was the handler's own.
+ * Before each event of a vCPU: the change that it was making is made by now, and if this is no
+ * change, a return since the fault was the handler's own.
  */
 int xf_spurious_next(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
@@ -208,16 +208,14 @@ int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf
 	return 0;
 }
 
-int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+void xf_spurious_other(struct xf_vcpu *v, const struct xf_event *event)
 {
 	struct xf_handler *h = &v->handler;
 
 	if (!h->open)
-		return 0;
+		return;
 	if (event->kind == XF_IRET) {
-		if (!h->interrupted)
-			return returned(a, v, event->tsc);
-		/* the return from the interrupt, or from the handler: what comes next tells */
+		/* from the handler, or from an interrupt that left no record: what comes next tells */
 		h->returned = event->tsc;
 	} else if (event->kind == XF_TASK_SWITCH) {
 		/* it sleeps: whatever is changed now is another task's */
@@ -225,7 +223,13 @@ int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	} else {
 		h->interrupted = true;
 	}
-	return 0;
+}
+
+int xf_spurious_finish(struct xf_analyzer *a, struct xf_vcpu *v)
+{
+	struct xf_handler *h = &v->handler;
+
+	return h->open && h->returned ? returned(a, v, h->returned) : 0;
 }
 
 int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_vcpu *v,

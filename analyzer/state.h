@@ -327,7 +327,8 @@ void xf_cow_free(struct xf_domain *d);
 int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
-int xf_spurious_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+void xf_spurious_other(struct xf_vcpu *v, const struct xf_event *event);
+int xf_spurious_finish(struct xf_analyzer *a, struct xf_vcpu *v);
 int xf_spurious_next(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_vcpu *v,
 	const struct xf_sequence *s, const struct xf_event *event, int64_t event_id);

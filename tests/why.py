@@ -11,10 +11,13 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 from collections import Counter
 
 import synth
-from lib import WORK, case, database, equal, finish, ftrace, plain, run, runs, signed
+import witness
+from lib import (TOP, WORK, XENFAULT, case, database, equal, finish, plain, run, runs, signed,
+                 unpack)
 from scenarios import Process
 from synth import EC_P, EC_U, EC_W, Trace, Vcpu
 
@@ -68,7 +71,7 @@ def race_regions():
     log = open(plain("dom0-smp.log"), encoding="ascii").read()
     regions = [(int(base, 16), int(n)) for n, base in re.findall(r"race pages=(\d+) base=(\S+)", log)]
     cpus = {}
-    for cpu, _, event, text in ftrace("dom0-smp"):
+    for cpu, _, event, text, _ in witness.ftrace(unpack("dom0-smp.ftrace")):
         found = re.match(r"address=(0x[0-9a-f]+)", text)
         if event.startswith("page_fault") and found:
             cpus.setdefault(int(found[1], 16) >> 12, []).append(cpu)
@@ -310,9 +313,7 @@ def _():
 # Policy: the published numbers.
 
 def published():
-    file = os.path.join(os.path.dirname(WORK), "..", "examples", "profiles", "xeon-mp-2006")
-    if not os.path.exists(file):
-        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../examples/profiles/xeon-mp-2006")
+    file = os.path.join(TOP, "examples", "profiles", "xeon-mp-2006")
     return [line.split()[1:] for line in open(file, encoding="ascii") if line.startswith("point")]
 
 
@@ -498,6 +499,18 @@ def _():
     near(got["unhook", None]["break_even"], 10 / 1.9, 0.001, "break-even")
     equal(got["batch-page", None]["total"], None, "batch")
     assert got["recorded", None]["total"] > 0
+
+
+@case("docs/why.md: every command in a block runs as it stands")
+def _():
+    text = open(os.path.join(TOP, "docs", "why.md"), encoding="utf-8").read()
+    script = "set -e\n" + "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S))
+    env = {**os.environ, "PATH": os.path.dirname(XENFAULT) + ":" + os.environ["PATH"]}
+    done = subprocess.run(["sh", "-c", script], cwd=TOP, env=env, capture_output=True, text=True,
+                          timeout=600)
+    equal(done.returncode, 0, done.stderr[-400:])
+    assert "from 7.5" in done.stdout and "from 3.4" in done.stdout.replace(">=", ""), "break-even"
+    assert re.search(r"^ *6 +64 +16$", done.stdout, re.M), "COW breaks"
 
 
 finish()
