@@ -24,6 +24,22 @@ static void text(struct xf_out *out, const char *value)
 		xf_out_null(out);
 }
 
+/* A table being written, and how many rows --limit leaves. */
+struct table {
+	struct xf_out *out;
+	const struct xf_policy *p;
+	int64_t left; /* negative = all */
+};
+
+static bool more(struct table *t)
+{
+	if (!t->left || xf_out_failed(t->out))
+		return false;
+	if (t->left > 0)
+		t->left--;
+	return true;
+}
+
 static const struct xf_column cost_columns[] = {
 	{"mechanism", NULL, 10, XF_CELL_TEXT},
 	{"n", NULL, 4, XF_CELL_INT},
@@ -37,12 +53,16 @@ static const struct xf_column cost_columns[] = {
 	{"reason", NULL, 0, XF_CELL_TEXT},
 };
 
-static void cost_row(struct xf_out *out, const struct xf_policy *p, const char *name, int n,
-	const struct xf_price *price, const struct xf_price *even)
+static void cost_row(struct table *t, const char *name, int n, const struct xf_price *price,
+	const struct xf_price *even)
 {
+	const struct xf_policy *p = t->p;
+	struct xf_out *out = t->out;
 	struct xf_price emulate =
 		xf_policy_price(&p->units, &p->forks, NULL, XF_MECH_EMULATE, 0, p->cpus);
 
+	if (!more(t))
+		return;
 	xf_out_text(out, name);
 	if (n)
 		xf_out_int(out, n);
@@ -58,28 +78,28 @@ static void cost_row(struct xf_out *out, const struct xf_policy *p, const char *
 	text(out, !price->known ? price->why : even && !even->known ? even->why : "");
 }
 
-static void costs(struct xf_out *out, const struct xf_policy *p)
+static void costs(struct table *t)
 {
+	const struct xf_policy *p = t->p;
 	double unhooks = p->units.cost[XF_UNIT_UNHOOKS].value;
 	struct xf_price price = {.known = p->scale > 0, .value = p->cycles * p->scale};
 
 	if (!price.known)
 		snprintf(price.why, sizeof(price.why), "the TSC frequency is unknown: --cpu-hz");
-	cost_row(out, p, "recorded", 0, &price, NULL);
+	cost_row(t, "recorded", 0, &price, NULL);
 	price = xf_policy_predict(&p->units, &p->forks, NULL);
-	cost_row(out, p, "predicted", 0, &price, NULL);
+	cost_row(t, "predicted", 0, &price, NULL);
 	for (int m = 0; m < XF_MECHS; m++) {
 		struct xf_price even = xf_policy_break_even(&p->units, m, unhooks, p->cpus);
 
 		for (unsigned n = 1; m == XF_MECH_HYBRID && n <= p->most; n++) {
 			price = xf_policy_price(&p->units, &p->forks, NULL, m, n, p->cpus);
-			cost_row(out, p, xf_mechanism_name(m), (int)n, &price, NULL);
+			cost_row(t, xf_mechanism_name(m), (int)n, &price, NULL);
 		}
 		if (m == XF_MECH_HYBRID)
 			continue;
 		price = xf_policy_price(&p->units, &p->forks, NULL, m, 0, p->cpus);
-		cost_row(out, p, xf_mechanism_name(m), 0, &price,
-			m == XF_MECH_EMULATE ? NULL : &even);
+		cost_row(t, xf_mechanism_name(m), 0, &price, m == XF_MECH_EMULATE ? NULL : &even);
 	}
 }
 
@@ -93,9 +113,12 @@ static const struct xf_column unit_columns[] = {
 	{"source", NULL, 0, XF_CELL_TEXT},
 };
 
-static void units(struct xf_out *out, const struct xf_policy *p)
+static void units(struct table *t)
 {
-	for (int i = 0; i < XF_UNITS; i++) {
+	const struct xf_policy *p = t->p;
+	struct xf_out *out = t->out;
+
+	for (int i = 0; i < XF_UNITS && more(t); i++) {
 		const struct xf_unit_cost *c = &p->units.cost[i];
 
 		xf_out_text(out, xf_unit_info[i].name);
@@ -116,12 +139,15 @@ static const struct xf_column histogram_columns[] = {
 	{"pages", NULL, 9, XF_CELL_INT},
 };
 
-static void histogram(struct xf_out *out, const struct xf_policy *p)
+static void histogram(struct table *t)
 {
+	const struct xf_policy *p = t->p;
+	struct xf_out *out = t->out;
+
 	for (unsigned n = 0; n <= p->most; n++) {
 		uint64_t pages = xf_policy_pages(p, n, n);
 
-		if (!pages)
+		if (!pages || !more(t))
 			continue;
 		xf_out_int(out, n);
 		xf_out_int(out, (int64_t)pages);
@@ -185,16 +211,13 @@ static void fork_row(
 		own.cost[XF_UNIT_PAGE].value);
 }
 
-static void forks(struct xf_out *out, const struct xf_policy *p, bool all)
+static void forks(struct table *t, bool all)
 {
-	int64_t left = p->options->limit;
+	const struct xf_policy_forks *forks_of = &t->p->forks;
 
-	for (size_t i = 0; i < p->forks.nforks && left; i++) {
-		if (!p->forks.forks[i].priced)
-			continue;
-		fork_row(out, p, &p->forks.forks[i], all);
-		left--;
-	}
+	for (size_t i = 0; i < forks_of->nforks; i++)
+		if (forks_of->forks[i].priced && more(t))
+			fork_row(t->out, t->p, &forks_of->forks[i], all);
 }
 
 static const struct xf_column fit_columns[] = {
@@ -209,11 +232,14 @@ static const struct xf_column fit_columns[] = {
 	{"straight_error_percent", "off %", 6, XF_CELL_REAL},
 };
 
-static void fit(struct xf_out *out, const struct xf_policy *p)
+static void fit(struct table *t)
 {
+	const struct xf_policy *p = t->p;
+	struct xf_out *out = t->out;
+
 	const struct xf_profile *profile = p->profile;
 
-	for (size_t i = 0; i < profile->npoints; i++) {
+	for (size_t i = 0; i < profile->npoints && more(t); i++) {
 		const struct xf_point *point = &profile->points[i];
 
 		xf_out_text(out, profile->series[point->series]);
@@ -233,6 +259,7 @@ int xf_policy_rows(const struct xf_policy *p, const char *part, struct xf_error 
 	enum xf_format format = p->options->format;
 	const struct xf_column *columns = cost_columns;
 	size_t n = COUNT(cost_columns);
+	struct table table = {.p = p, .left = p->options->limit};
 	struct xf_out *out;
 	bool all = format != XF_FORMAT_TEXT;
 	int code;
@@ -256,16 +283,17 @@ int xf_policy_rows(const struct xf_policy *p, const char *part, struct xf_error 
 	code = xf_out_new(&out, stdout, format, columns, n, err);
 	if (code)
 		return code;
+	table.out = out;
 	xf_out_header(out);
 	if (columns == unit_columns)
-		units(out, p);
+		units(&table);
 	else if (columns == histogram_columns)
-		histogram(out, p);
+		histogram(&table);
 	else if (columns == fork_columns)
-		forks(out, p, all);
+		forks(&table, all);
 	else if (columns == fit_columns)
-		fit(out, p);
+		fit(&table);
 	else
-		costs(out, p);
+		costs(&table);
 	return xf_out_close(out, err);
 }
