@@ -12,8 +12,9 @@
  * XFS_XEN=4.17          version of the hypervisor
  * XFS_ROOT=DIR          what stands below /sys/hypervisor, /dev/xen and /proc/xen
  * XFS_START=N           both indices of every ring start there (negative: before the end of 2*size)
- * XFS_PRODUCER=KIND     records: numbered records, made when asked; thread: the same by a thread at
- *                       full speed; whole: the whole ring again and again, at no cost
+ * XFS_PRODUCER=KIND     records: numbered records, made when asked; calm: a few every 10 ms;
+ *                       thread: the same by a thread at full speed; whole: the whole ring
+ *                       again and again, at no cost
  * XFS_BYTES=N           after that many bytes SIGTERM is sent to the program
  * XFS_FAULT=CPU:KIND,...  empty full over odd range max moved flicker flicker-bad tinfo
  */
@@ -358,7 +359,8 @@ static void *produce_at_full_speed(void *unused)
 static void tick(void)
 {
 	bool whole = !strcmp(env("XFS_PRODUCER"), "whole"),
-	     records = !strcmp(env("XFS_PRODUCER"), "records");
+	     calm = !strcmp(env("XFS_PRODUCER"), "calm"),
+	     records = calm || !strcmp(env("XFS_PRODUCER"), "records");
 
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
 		struct ring *ring = &rings[cpu];
@@ -371,7 +373,7 @@ static void tick(void)
 			ring->head->prod = advance(ring->head->cons, size);
 			produced += size;
 		} else if (records && producing) {
-			for (uint32_t i = 0; i < size / 16; i++)
+			for (uint32_t i = 0; i < size / (calm ? 160 : 16); i++)
 				put_record(ring);
 		}
 	}
@@ -595,6 +597,8 @@ xenevtchn_port_or_error_t xenevtchn_pending(xenevtchn_handle *handle)
 	if (fails("pending"))
 		return -1;
 	eventfd_read(event_fd, &value);
+	if (!strcmp(env("XFS_PRODUCER"), "calm"))
+		usleep(10000);
 	if (enabled)
 		tick();
 	if (producing && strcmp(env("XFS_PRODUCER"), "thread") != 0)
