@@ -23,7 +23,7 @@
 	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")                \
 	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                      \
 	X(SPURIOUS, "spurious", "DB", "faults that another vCPU's work made needless")            \
-	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause, reach and fork")    \
+	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause, reach and fork")            \
 	X(POLICY, "policy", "DB", "what each mechanism would have cost, and the break-even")      \
 	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
 	X(EPISODES, "episodes", "DB", "PV guests in log-dirty mode, and what it costs them")      \
