@@ -477,19 +477,6 @@ int xf_options_parse(struct xf_options *o, int argc, char **argv, struct xf_erro
 	return 0;
 }
 
-void xf_options_help(FILE *file)
-{
-	fputs("xenfault shows what page tables cost a Xen guest.\n\nusage: xenfault COMMAND [OPTION ...]"
-	      " ARGUMENT ...\n\n",
-		file);
-	for (int i = 0; i < XF_CMD_COUNT; i++)
-		fprintf(file, "  %-8s %-21s %s\n", xf_commands[i].name, xf_commands[i].arguments,
-			xf_commands[i].summary);
-	fputs("\nxenfault COMMAND --help lists the options of one command,\n"
-	      "xenfault help exit-codes the exit statuses.\n",
-		file);
-}
-
 /* Writes text that begins in a column, and goes on there where a line would be too long. */
 static void wrap(FILE *file, const char *text, size_t column, size_t width)
 {
@@ -504,6 +491,20 @@ static void wrap(FILE *file, const char *text, size_t column, size_t width)
 		text += n + 1;
 	}
 	fprintf(file, "%s\n", text);
+}
+
+void xf_options_help(FILE *file)
+{
+	fputs("xenfault shows what page tables cost a Xen guest.\n\nusage: xenfault COMMAND [OPTION ...]"
+	      " ARGUMENT ...\n\n",
+		file);
+	for (int i = 0; i < XF_CMD_COUNT; i++) {
+		fprintf(file, "  %-8s %-21s ", xf_commands[i].name, xf_commands[i].arguments);
+		wrap(file, xf_commands[i].summary, 33, 80);
+	}
+	fputs("\nxenfault COMMAND --help lists the options of one command,\n"
+	      "xenfault help exit-codes the exit statuses.\n",
+		file);
 }
 
 void xf_options_help_command(FILE *file, enum xf_command command)
