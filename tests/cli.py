@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import subprocess
 
-from lib import WORK, XENFAULT, case, database, equal, finish, run, signed, unpack
+from lib import TOP, WORK, XENFAULT, case, database, equal, finish, run, signed, unpack
 
 TRACES = ("dom0-forks", "dom0-shell", "dom0-dirty", "dom0-smp", "dom0-crowd", "dom0-all-classes",
           "dom0-lossy", "dom0-pv-class-only", "dom0-pcpu0-only", "pvh-shadow", "pvh-shadow-hvm",
@@ -234,7 +234,7 @@ def _():
 @case("the stock sqlite3 shell reads every view")
 def _():
     for view in ("trace", *LISTS.values(), "losses"):
-        done = subprocess.run(["sqlite3", path_of("dom0-shell"), f"SELECT * FROM {view} LIMIT 3"],
+        done = subprocess.run(["sqlite3", path_of("wtpt-smp"), f"SELECT * FROM {view} LIMIT 3"],
                               capture_output=True, text=True, check=True)
         equal(done.stderr, "", view)
         assert done.stdout or view == "losses", view
@@ -428,6 +428,42 @@ def _():
     for words in (*((c, path) for c in (*LISTS, "info", "analyze")), ("sql", path, "SELECT 1")):
         done = run(*words, status=4)
         assert "newer" in done.stderr and path in done.stderr, done.stderr
+
+
+@case("docs/database.md names every column of every view, every doubt, finding and kind")
+def _():
+    db = database("wtpt-up")
+    with open(os.path.join(TOP, "docs", "database.md"), encoding="utf-8") as file:
+        text = file.read()
+    sections = dict(re.findall(r"^## ([\w, ]+)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    for view in ("trace", *LISTS.values(), "losses"):
+        names = set(re.findall(r"\w+", " ".join(re.findall(r"^\| ([^|]*) \|", sections[view], re.M))))
+        equal(set(columns_of(db, view)) - names, set(), view)
+    for heading, source, pattern in (
+            ("Doubts of the collector", "collector/doubt.h", r'X\(\w+, "(\w+)"'),
+            ("Findings of the analyzer", "analyzer/rows.c", r'\[XF_FINDING_\w+\] = \{"(\w+)"')):
+        with open(os.path.join(TOP, source), encoding="utf-8") as file:
+            codes = re.findall(pattern, file.read())
+        equal(re.findall(r"^\| (\w+) \|", sections[heading], re.M)[1:], codes, heading)
+    kinds = {k for (k,) in db.execute("SELECT name FROM event_kind")}
+    equal(kinds - set(re.findall(r"\w+", sections["events"])), set(), "kinds")
+
+
+@case("README.md and docs/: every command in a block runs as it stands")
+def _():
+    subprocess.run(["make", "-s", "run-demo"], cwd=TOP, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=True)
+    for name in ("README.md", "docs/database.md"):
+        with open(os.path.join(TOP, name), encoding="utf-8") as file:
+            blocks = re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
+        assert blocks, name
+        for block in blocks:
+            for line in block.splitlines():
+                if "setup.sh" in line:
+                    continue
+                done = subprocess.run(["sh", "-c", line], cwd=TOP, capture_output=True, text=True,
+                                      timeout=60, check=False)
+                assert done.returncode == 0 and done.stdout, f"{name}: {line}: {done.stderr}"
 
 
 finish()
