@@ -152,8 +152,9 @@ $(O)/bench/%: tests/bench/%.c $(O)/libxenfault.a
 	$(call say,CC,$<)
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(O)/libxenfault.a $(LIBS)
 
-run-bench: all $(bench_bin)
+run-bench: all $(bench_bin) $(standin)
 	@sh tests/bench/bench.sh $(O)
+	@sh tests/bench/live.sh $(O)
 
 demo_db = $(O)/demo.db
 run-demo: all
@@ -208,7 +209,7 @@ run-check: all unit $(standin)
 			"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
 		"sh tests/fuzz/run.sh $(O)/fuzz reader 60" \
-		"O=$(O) python3 tests/drain.py" "SAN=1 O=$(O)/san python3 tests/drain.py"
+		$(if $(standin),$(foreach t,tests/drain.py tests/record_standin.py,"O=$(O) python3 $(t)" "SAN=1 O=$(O)/san python3 $(t)"))
 
 .PHONY: run-check-xen
 run-check-xen: all
