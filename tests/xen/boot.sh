@@ -29,12 +29,19 @@ busybox=$(command -v busybox || true)
 [ -n "$busybox" ] && ! ldd "$busybox" >/dev/null 2>&1 || need="$need busybox-static"
 if [ -n "$need" ]; then
 	[ "$(id -u)" = 0 ] || { echo "$0: missing; as root: apt-get install$need" >&2; exit 125; }
+	apt-get update -qq >&2 || true
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $need >&2
 	busybox=$(command -v busybox)
 fi
 if [ ! -e "$cache/unpacked" ]; then
-	image=$(apt-cache depends linux-image-amd64 |
-		sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -n 1)
+	image() {
+		apt-cache depends linux-image-amd64 2>/dev/null |
+			sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -n 1
+	}
+	# lists that are missing or old name packages that are not there any more
+	apt-get update -qq >&2 || true
+	image=$(image)
+	[ -n "$image" ] || { echo "$0: apt knows no linux-image-amd64" >&2; exit 125; }
 	rm -rf "$cache/deb" "$cache/pkg"
 	mkdir -p "$cache/deb" "$cache/pkg"
 	(cd "$cache/deb" && apt-get download -qq "$image" xen-hypervisor-$xen_version-amd64) >&2
