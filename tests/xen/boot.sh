@@ -9,7 +9,7 @@
 # Programs of ours, the examples, xentrace and every FILE stand in dom0's /bin, busybox gives the
 # rest.  Exit status: that of the script; 124 the time was over; 125 no Xen came up.
 # Variables: O, XEN_OPTIONS (appended to Xen's command line), DOM0_OPTIONS (to the kernel's),
-# RIG_TIMEOUT (seconds, default 300), RIG_CPUS (default 2), RIG_CACHE (default $O/rig).
+# RIG_TIMEOUT (seconds, default 600), RIG_CPUS (default 2), RIG_CACHE (default $O/rig).
 set -eu
 [ $# -ge 2 ] || { echo "usage: $0 SCRIPT OUTDIR [FILE ...]" >&2; exit 2; }
 cd "$(dirname "$0")/../.."
@@ -122,7 +122,7 @@ truncate -s 1G "$work/disk"
 
 # SMAP and SMEP: this QEMU's emulation of them crashes a PV dom0 at its first return to user mode
 rm -f "$out/status"
-timeout "${RIG_TIMEOUT:-300}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi \
+timeout "${RIG_TIMEOUT:-600}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi \
 	-cpu "max,-smap,-smep,-pku,-la57${RIG_CPU_FLAGS:-}" -smp "${RIG_CPUS:-2}" -m 3072 -display none -monitor none \
 	-serial "file:$out/console.log" -no-reboot -net none ${RIG_QEMU:-} \
 	-drive "file=$work/disk,format=raw,if=none,id=results" -device ich9-ahci,id=ahci \
