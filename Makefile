@@ -152,8 +152,9 @@ $(O)/bench/%: tests/bench/%.c $(O)/libxenfault.a
 	$(call say,CC,$<)
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(O)/libxenfault.a $(LIBS)
 
-run-bench: all $(bench_bin)
+run-bench: all $(bench_bin) $(standin)
 	@sh tests/bench/bench.sh $(O)
+	@sh tests/bench/live.sh $(O)
 
 demo_db = $(O)/demo.db
 run-demo: all
@@ -207,12 +208,28 @@ run-check: all unit $(standin)
 		$(foreach t,$(wildcard tests/compare.py tests/fleet.py),"python3 $(t)" \
 			"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
-		"sh tests/fuzz/run.sh $(O)/fuzz reader 60" \
-		"O=$(O) python3 tests/drain.py" "SAN=1 O=$(O)/san python3 tests/drain.py"
+		"sh tests/fuzz/run.sh $(O)/fuzz reader 60" "sh tests/install.sh $(O)" \
+		$(if $(standin),$(foreach t,tests/drain.py tests/record_standin.py,"O=$(O) python3 $(t)" "SAN=1 O=$(O)/san python3 $(t)"))
 
 .PHONY: run-check-xen
 run-check-xen: all
 	@sh tests/run.sh $(foreach t,$(wildcard tests/xen/*.py),"O=$(O) python3 $(t)")
+
+# the workload programs stand beside xenfault-drain: examples/record-forkdirty.sh looks for them there
+to = $(DESTDIR)$(PREFIX)
+doc = $(to)/share/doc/xenfault
+put = install -D -m 644 -t
+install: all
+	$(call say,INST,$(to))
+	$(Q)install -D -m 755 -t $(to)/bin $(O)/xenfault
+	$(Q)install -D -m 755 -t $(to)/libexec/xenfault $(drain) $(examples)
+	$(if $(extension),$(Q)$(put) $(to)/lib/xenfault $(extension))
+	$(if $(man_pages),$(Q)$(put) $(to)/share/man/man1 $(O)/man/*.1)
+	$(if $(man_pages),$(Q)$(put) $(to)/share/man/man5 $(O)/man/*.5)
+	$(Q)$(put) $(doc) $(wildcard README.md) LICENSE docs/*.md
+	$(Q)$(put) $(doc)/examples $(filter-out %.sh examples/profiles,$(wildcard examples/*))
+	$(Q)$(put) $(doc)/examples/profiles $(wildcard examples/profiles/*)
+	$(Q)install -D -m 755 -t $(doc)/examples examples/*.sh
 
 clean:
 	rm -rf $(O)

@@ -25,10 +25,10 @@
 #include "common/db.h"
 #include "common/eventmask.h"
 
-#define STEP_EVENTS 50000 /* in one transaction at the most */
-#define STEP_MS	    200	  /* between two transactions while nothing waits */
-#define SETTLE_MS   1500  /* without a byte for so long: what was read is final (many polls) */
-#define STOP_MS	    3000  /* a producer that was asked to end may take so long */
+#define STEP_EVENTS 100000 /* in one transaction at the most */
+#define STEP_MS	    200	   /* between two transactions while nothing waits */
+#define SETTLE_MS   1500   /* without a byte for so long: what was read is final (many polls) */
+#define STOP_MS	    3000   /* a producer that was asked to end may take so long */
 #define BACKLOG	    (32u << 20) /* bytes not stored yet at the end that are worth a word */
 
 struct record {
@@ -40,6 +40,7 @@ struct record {
 	bool started; /* the command */
 	struct xf_spool *spool;
 	struct xf_reader *reader;
+	struct xf_reader_stats stats; /* of the reader, at the last look */
 	struct xf_store *store;
 	struct xf_analyzer *analyzer;
 	struct xf_vtab vtab;
@@ -232,7 +233,25 @@ static int open_store(struct record *r, struct xf_error *err)
 		r->vtab.tap_data = r->analyzer;
 	}
 	r->vtab.reader = r->reader;
-	return code;
+	/* reading and storing have a CPU each */
+	return code ? code : xf_pump_start(&r->vtab.pump, r->reader, err);
+}
+
+/* How far the reader is. */
+static void look(struct record *r)
+{
+	if (r->vtab.pump)
+		xf_pump_hold(r->vtab.pump);
+	xf_reader_stats(r->reader, &r->stats);
+	if (r->vtab.pump)
+		xf_pump_release(r->vtab.pump);
+}
+
+static void settle(struct record *r)
+{
+	xf_pump_hold(r->vtab.pump);
+	xf_reader_settle(r->reader);
+	xf_pump_release(r->vtab.pump);
 }
 
 static int64_t count(struct record *r, const char *sql)
@@ -245,24 +264,24 @@ static int64_t count(struct record *r, const char *sql)
 
 static void show(struct record *r)
 {
-	struct xf_reader_stats stats;
+	const struct xf_reader_stats *stats = &r->stats;
 	double t = now();
 
 	if (!r->reader || t - r->shown < 0.5 || !isatty(STDERR_FILENO))
 		return;
-	xf_reader_stats(r->reader, &stats);
+	look(r);
 	fprintf(stderr,
 		"\r\033[K%.0f s  %.0f records/s  %llu events  %lld forks  %llu lost  %.1f MB%s",
-		t - r->began, (double)(stats.records - r->shown_records) / (t - r->shown),
-		(unsigned long long)stats.events, (long long)count(r, "SELECT count(*) FROM fork"),
-		(unsigned long long)stats.lost_records,
+		t - r->began, (double)(stats->records - r->shown_records) / (t - r->shown),
+		(unsigned long long)stats->events, (long long)count(r, "SELECT count(*) FROM fork"),
+		(unsigned long long)stats->lost_records,
 		(double)count(r,
 			"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") /
 			1e6,
 		r->stalled ? "  WAITING: a reader holds the database" : "");
 	r->shown = t;
 	r->visible = true;
-	r->shown_records = stats.records;
+	r->shown_records = stats->records;
 }
 
 /*
@@ -308,7 +327,7 @@ static int take(struct record *r, bool *ended, bool *more, struct xf_error *err)
 	if (wal_full(r) && !r->stopped)
 		return 0;
 	if (r->dry && !state.waiting && !state.ended && t - r->fed > SETTLE_MS / 1000.0)
-		xf_reader_settle(r->reader);
+		settle(r);
 	xf_store_set_hz(r->store, r->cpu_hz);
 	code = xf_store_live_step(r->store, &r->vtab, STEP_EVENTS, flush_analyzer, r, ended, err);
 	*more = code == 1;
@@ -374,7 +393,7 @@ static int capture(struct record *r, struct xf_error *err)
 			code = take(r, &ended, &more, err);
 		show(r);
 		if (!code && !ended && !more)
-			xf_spool_wait(r->spool, r->stopped ? 20 : STEP_MS);
+			xf_spool_wait(r->spool, r->stopped || !r->reader ? 20 : STEP_MS);
 	}
 	listen_drain(r);
 	clear_line(r);
@@ -424,6 +443,8 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 	sqlite3 *db;
 	int code = 0;
 
+	xf_pump_stop(r->vtab.pump);
+	r->vtab.pump = NULL;
 	/* nothing came: then nothing stays */
 	if (!r->reader || !xf_store_db(store))
 		return 0;
@@ -448,26 +469,26 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 
 static void report(struct record *r, bool failed)
 {
-	struct xf_reader_stats stats;
+	const struct xf_reader_stats *stats = &r->stats;
 	const struct xf_doubt *doubts;
 
 	if (!r->reader)
 		return;
-	xf_reader_stats(r->reader, &stats);
+	look(r);
 	doubts = xf_reader_doubts(r->reader);
 	for (int i = 0; i < XF_DOUBT_COUNT; i++)
 		if (doubts[i].count)
 			xf_warn("%llu %s", (unsigned long long)doubts[i].count,
 				xf_doubt_text((enum xf_doubt_code)i));
-	if (stats.lost_records && !r->drain)
+	if (stats->lost_records && !r->drain)
 		xf_warn("%llu records were lost: larger trace buffers or fewer event classes lose less",
-			(unsigned long long)stats.lost_records);
+			(unsigned long long)stats->lost_records);
 	if (failed)
 		fprintf(stderr, "%s: marked as cut short, holds the first %llu events\n", r->path,
 			(unsigned long long)r->stored);
 	else
 		fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n", r->path,
-			(unsigned long long)stats.events, (unsigned long long)stats.records,
+			(unsigned long long)stats->events, (unsigned long long)stats->records,
 			now() - r->began);
 }
 
@@ -559,13 +580,9 @@ int xf_cmd_record(struct xf_options *options, struct xf_error *err)
 		code = run(&r, err);
 	report(&r, code != 0);
 	if (!code && options->fail_on_loss) {
-		struct xf_reader_stats stats;
-
-		if (r.reader)
-			xf_reader_stats(r.reader, &stats);
-		if (r.reader && stats.lost_records)
+		if (r.stats.lost_records)
 			code = xf_fail(err, XF_LOSS, "%llu records were lost",
-				(unsigned long long)stats.lost_records);
+				(unsigned long long)r.stats.lost_records);
 	}
 	if (r.started && r.command.pid) {
 		/* the capture ended first: the command goes on without it */

@@ -24,8 +24,9 @@ struct xf_pump {
 	size_t filled, emptied; /* batches so far */
 	uint64_t offset, tsc_first;
 	bool quit, interrupt;
-	size_t at;    /* in the batch being emptied */
-	bool holding; /* the consumer is in a batch */
+	bool filling, held; /* the thread uses the reader; it must not */
+	size_t at;	    /* in the batch being emptied */
+	bool holding;	    /* the consumer is in a batch */
 	struct batch batches[BATCHES];
 };
 
@@ -50,16 +51,20 @@ static void *work(void *data)
 	pthread_mutex_lock(&p->lock);
 	while (!p->quit && (code == 1 || code == XF_AGAIN)) {
 		struct batch *b = &p->batches[p->filled % BATCHES];
+		size_t waiting = p->filled - p->emptied;
 
-		if (p->filled - p->emptied == BATCHES) {
+		/* where the source is quiet, the next look is for the consumer to ask for */
+		if (p->held || waiting == BATCHES || (waiting && code == XF_AGAIN)) {
 			pthread_cond_wait(&p->changed, &p->lock);
 			continue;
 		}
+		p->filling = true;
 		if (p->interrupt)
 			xf_reader_interrupt(p->reader);
 		pthread_mutex_unlock(&p->lock);
 		fill(p, b);
 		pthread_mutex_lock(&p->lock);
+		p->filling = false;
 		code = b->code;
 		p->offset = xf_reader_offset(p->reader);
 		if (!p->filled) {
@@ -124,6 +129,23 @@ int xf_pump_next(struct xf_pump *p, struct xf_event *event, struct xf_error *err
 	}
 	*event = b->events[p->at++];
 	return 1;
+}
+
+void xf_pump_hold(struct xf_pump *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->held = true;
+	while (p->filling)
+		pthread_cond_wait(&p->changed, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void xf_pump_release(struct xf_pump *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->held = false;
+	pthread_cond_signal(&p->changed);
+	pthread_mutex_unlock(&p->lock);
 }
 
 void xf_pump_interrupt(struct xf_pump *p)

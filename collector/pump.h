@@ -19,6 +19,13 @@ int xf_pump_start(struct xf_pump **pump, struct xf_reader *reader, struct xf_err
  */
 int xf_pump_next(struct xf_pump *pump, struct xf_event *event, struct xf_error *err);
 
+/*
+ * Between these two the thread leaves the reader alone: the caller may ask it, or settle it.  It may be
+ * ahead of the events handed over by a few thousand.
+ */
+void xf_pump_hold(struct xf_pump *pump);
+void xf_pump_release(struct xf_pump *pump);
+
 /* The reader ends where it is (xf_reader_interrupt()); what it has read still comes out. */
 void xf_pump_interrupt(struct xf_pump *pump);
 

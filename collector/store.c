@@ -37,7 +37,7 @@ struct xf_store {
 #define LIVE_PRAGMAS                                                                             \
 	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;" \
 	"PRAGMA cache_size = -16384;"
-#define CHECKPOINT_PAGES 1024 /* in the WAL: each checkpoint waits for the disk twice */
+#define CHECKPOINT_PAGES 2048 /* in the WAL: each checkpoint waits for the disk twice */
 
 /* Leaves a transaction open. */
 static int create_schema(sqlite3 *db, const char *mode, struct xf_error *err)
@@ -467,19 +467,28 @@ static int update_capture(struct xf_store *s, const struct xf_reader_stats *stat
 	return code;
 }
 
+/* The counts of a reader that may be a little ahead of what is stored. */
 static int live_counts(
-	struct xf_store *s, struct xf_reader *reader, bool complete, struct xf_error *err)
+	struct xf_store *s, struct xf_vtab *vtab, bool complete, struct xf_error *err)
 {
+	struct xf_reader *reader = vtab->reader;
 	struct xf_reader_stats stats;
 	int code;
 
+	if (vtab->pump)
+		xf_pump_hold(vtab->pump);
 	xf_reader_stats(reader, &stats);
-	if ((code = update_capture(s, &stats, complete && stats.complete, err)) ||
-		(code = write_losses(s->db, reader, &s->losses_written, err)) ||
-		(code = write_record_counts(s->db, reader, err)) ||
-		(code = write_doubts(s->db, reader, err)))
-		return code;
-	return 0;
+	stats.events = (uint64_t)vtab->last_id;
+	code = update_capture(s, &stats, complete && stats.complete, err);
+	if (!code)
+		code = write_losses(s->db, reader, &s->losses_written, err);
+	if (!code)
+		code = write_record_counts(s->db, reader, err);
+	if (!code)
+		code = write_doubts(s->db, reader, err);
+	if (vtab->pump)
+		xf_pump_release(vtab->pump);
+	return code;
 }
 
 int64_t xf_store_wal_size(struct xf_store *s)
@@ -527,7 +536,7 @@ int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
 	if (!code && before)
 		code = before(data, err);
 	if (!code)
-		code = live_counts(s, vtab->reader, false, err);
+		code = live_counts(s, vtab, false, err);
 	if (!code)
 		code = xf_db_exec(s->db, "COMMIT", err);
 	if (code) {
@@ -552,7 +561,7 @@ int xf_store_live_finish(
 	int code = xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
 
 	if (!code)
-		code = live_counts(s, vtab->reader, complete, err);
+		code = live_counts(s, vtab, complete, err);
 	if (!code)
 		code = xf_db_exec(s->db, "COMMIT", err);
 	/* one plain file again, unless somebody is reading: then the last one to close tidies up */

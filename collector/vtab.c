@@ -189,7 +189,7 @@ static int next_row(sqlite3_vtab_cursor *cursor)
 		if (code != XF_AGAIN)
 			break;
 		/* a live source that is quiet: the caller decides; a pipe: shall we stop? */
-		if (!config->pump && xf_reader_live(c->reader)) {
+		if (xf_reader_live(c->reader)) {
 			config->again = true;
 			code = 0;
 			break;

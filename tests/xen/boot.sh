@@ -9,7 +9,7 @@
 # Programs of ours, the examples, xentrace and every FILE stand in dom0's /bin, busybox gives the
 # rest.  Exit status: that of the script; 124 the time was over; 125 no Xen came up.
 # Variables: O, XEN_OPTIONS (appended to Xen's command line), DOM0_OPTIONS (to the kernel's),
-# RIG_TIMEOUT (seconds, default 300), RIG_CPUS (default 2), RIG_CACHE (default $O/rig).
+# RIG_TIMEOUT (seconds, default 600), RIG_CPUS (default 2), RIG_CACHE (default $O/rig).
 set -eu
 [ $# -ge 2 ] || { echo "usage: $0 SCRIPT OUTDIR [FILE ...]" >&2; exit 2; }
 cd "$(dirname "$0")/../.."
@@ -29,12 +29,19 @@ busybox=$(command -v busybox || true)
 [ -n "$busybox" ] && ! ldd "$busybox" >/dev/null 2>&1 || need="$need busybox-static"
 if [ -n "$need" ]; then
 	[ "$(id -u)" = 0 ] || { echo "$0: missing; as root: apt-get install$need" >&2; exit 125; }
+	apt-get update -qq >&2 || true
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $need >&2
 	busybox=$(command -v busybox)
 fi
 if [ ! -e "$cache/unpacked" ]; then
-	image=$(apt-cache depends linux-image-amd64 |
-		sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -n 1)
+	image() {
+		apt-cache depends linux-image-amd64 2>/dev/null |
+			sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -n 1
+	}
+	# lists that are missing or old name packages that are not there any more
+	apt-get update -qq >&2 || true
+	image=$(image)
+	[ -n "$image" ] || { echo "$0: apt knows no linux-image-amd64" >&2; exit 125; }
 	rm -rf "$cache/deb" "$cache/pkg"
 	mkdir -p "$cache/deb" "$cache/pkg"
 	(cd "$cache/deb" && apt-get download -qq "$image" xen-hypervisor-$xen_version-amd64) >&2
@@ -115,7 +122,7 @@ truncate -s 1G "$work/disk"
 
 # SMAP and SMEP: this QEMU's emulation of them crashes a PV dom0 at its first return to user mode
 rm -f "$out/status"
-timeout "${RIG_TIMEOUT:-300}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi \
+timeout "${RIG_TIMEOUT:-600}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi \
 	-cpu "max,-smap,-smep,-pku,-la57${RIG_CPU_FLAGS:-}" -smp "${RIG_CPUS:-2}" -m 3072 -display none -monitor none \
 	-serial "file:$out/console.log" -no-reboot -net none ${RIG_QEMU:-} \
 	-drive "file=$work/disk,format=raw,if=none,id=results" -device ich9-ahci,id=ahci \
