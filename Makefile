@@ -3,7 +3,7 @@
 # make check      all tests that need no Xen     make bench    speed
 # make check-xen  boots Xen in QEMU              make install  PREFIX= DESTDIR=
 # make fuzz       hostile traces, FUZZ_SECONDS=  make clean
-# Variables: CC, SAN=1 (ASan and UBSan), V=1, O=DIR, WITHOUT_XENCTRL=1
+# Variables: CC, SAN=1 (ASan and UBSan), V=1, O=DIR, WITHOUT_XENCTRL=1, WITHOUT_NCURSES=1
 
 CC ?= gcc
 O ?= build
@@ -25,11 +25,20 @@ LDFLAGS += -fsanitize=address,undefined
 endif
 
 have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo y)
-needed = sqlite3 libelf ncursesw
+needed = sqlite3 libelf
 missing := $(strip $(foreach p,$(needed),$(if $(call have,$(p)),,$(p))))
 LIBS = $(shell $(PKG_CONFIG) --libs sqlite3 libelf 2>/dev/null) -lm -lpthread
 XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags sqlite3 libelf ncursesw 2>/dev/null)
 TUI_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
+ifndef WITHOUT_NCURSES
+ifeq ($(call have,ncursesw),y)
+CURSES = y
+endif
+endif
+ifneq ($(CURSES),y)
+XF_CFLAGS += -DXF_WITHOUT_CURSES
+TUI_LIBS =
+endif
 ifndef WITHOUT_XENCTRL
 xen_needed = xencontrol >= 4.17 xenevtchn xenforeignmemory
 ifeq ($(call have,'$(xen_needed)'),y)
@@ -61,6 +70,9 @@ all: packages $(O)/xenfault $(extension) $(drain) $(examples) $(man_pages)
 packages:
 ifneq ($(missing),)
 	@echo "missing: $(missing). On Debian: sh tests/setup.sh" >&2; exit 1
+endif
+ifneq ($(CURSES),y)
+	@echo "note: built without ncursesw (package libncurses-dev): xenfault tui runs scripts only"
 endif
 ifneq ($(XENCTRL),y)
 	@echo "note: built without libxenctrl (package libxen-dev): no xenfault-drain"
@@ -198,18 +210,22 @@ run-fuzz: packages
 	@$(fuzz_make) $(O)/fuzz/reader
 	@sh tests/fuzz/run.sh $(O)/fuzz reader $(FUZZ_SECONDS)
 
+# what make check runs as it is built, and again under ASan and UBSan
+tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
+	truth cli badinput synthetic memory record why compare fleet people mistakes))))
+san_tests = truth compare
 run-check: all unit $(standin)
 	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit $(standin:$(O)/%=$(O)/san/%)
 	@$(MAKE) --no-print-directory CC=clang O=$(O)/clang all
 	@$(fuzz_make) $(O)/fuzz/reader
 	@sh tests/run.sh "sh tests/style.sh $(O)" \
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
-		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/memory.py tests/record.py tests/why.py tests/people.py tests/mistakes.py),"python3 $(t)") \
-		$(foreach t,$(wildcard tests/compare.py tests/fleet.py),"python3 $(t)" \
-			"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 $(t)") \
-		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
+		$(foreach t,$(tests),"python3 tests/$(t).py") \
+		$(foreach t,$(san_tests),"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/$(t).py") \
+		"XENFAULT=$(O)/xenfault XENFAULT_SAN=$(O)/san/xenfault python3 tests/tui.py" \
 		"sh tests/fuzz/run.sh $(O)/fuzz reader 60" "sh tests/install.sh $(O)" \
-		$(if $(standin),$(foreach t,tests/drain.py tests/record_standin.py,"O=$(O) python3 $(t)" "SAN=1 O=$(O)/san python3 $(t)"))
+		$(if $(standin),$(foreach t,drain record_standin,"O=$(O) python3 tests/$(t).py" \
+			"SAN=1 O=$(O)/san python3 tests/$(t).py"))
 
 .PHONY: run-check-xen
 run-check-xen: all

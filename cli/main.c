@@ -238,6 +238,7 @@ static xf_command_fn *const functions[XF_CMD_COUNT] = {
 	[XF_CMD_EXPORT] = xf_cmd_export,
 	[XF_CMD_REPORT] = xf_cmd_report,
 	[XF_CMD_EPISODES] = xf_cmd_episodes,
+	[XF_CMD_TUI] = xf_cmd_tui,
 	[XF_CMD_HELP] = xf_cmd_help,
 	[XF_CMD_VERSION] = xf_cmd_version,
 };

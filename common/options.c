@@ -207,6 +207,62 @@ static int set_cpu_hz(struct xf_options *o, const char *value, struct xf_error *
 		"--cpu-hz %s: cycles per second, such as 2445400000 or 2.4454G", value);
 }
 
+static int set_follow(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->follow = true;
+	return 0;
+}
+
+static int set_ascii(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->ascii = true;
+	return 0;
+}
+
+static int set_mouse(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->mouse = true;
+	return 0;
+}
+
+static int set_color(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->color = value;
+	return 0;
+}
+
+static int set_script(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->script = value;
+	return 0;
+}
+
+static int set_size(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	char rest;
+
+	if (sscanf(value, "%dx%d%c", &o->screen_width, &o->screen_height, &rest) == 2 &&
+		o->screen_width >= 1 && o->screen_width <= 1000 && o->screen_height >= 1 &&
+		o->screen_height <= 1000)
+		return 0;
+	return xf_fail(err, XF_USAGE, "--size %s: columns x lines, such as 80x24", value);
+}
+
+static int set_break_even(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	char *end;
+
+	o->break_even = strtod(value, &end);
+	if (end != value && !*end && o->break_even > 0 && o->break_even <= 512)
+		return 0;
+	return xf_fail(err, XF_USAGE, "--break-even %s: PTEs per page, such as 8", value);
+}
+
 static int set_symbols(struct xf_options *o, const char *value, struct xf_error *err)
 {
 	if (o->nsymbols == XF_MAX_SYMBOL_FILES)
@@ -395,8 +451,17 @@ static const struct option_info {
 		"the --symbols before it is only for domain dN"},
 	{SYMBOLS, "kaslr-offset", 0, "N", set_kaslr_offset,
 		"added to the addresses of the --symbols before it"},
-	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | ROWS | C(DIFF) | FILES, "cpu-hz", 0, "HZ",
-		set_cpu_hz,
+	{C(TUI), "follow", 0, NULL, set_follow, "the database is being written: show what comes"},
+	{C(TUI), "ascii", 0, NULL, set_ascii, "no character beyond ASCII"},
+	{C(TUI), "color", 0, "WHEN", set_color,
+		"auto, never, always, 8 or 256 (NO_COLOR is obeyed)"},
+	{C(TUI), "mouse", 0, NULL, set_mouse, "mouse on; otherwise the m key does it"},
+	{C(TUI), "break-even", 0, "PTES", set_break_even, "PTEs per page, drawn in the histogram"},
+	{C(TUI), "script", 0, "KEYS", set_script,
+		"no terminal: press KEYS and print the screen; <Enter>, <Down>, <Screen> ..."},
+	{C(TUI), "size", 0, "WxH", set_size, "of the script's screen; default 80x24"},
+	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | C(TUI) | ROWS | C(DIFF) | FILES, "cpu-hz",
+		0, "HZ", set_cpu_hz,
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
 	{C(EPISODES), "rounds", 0, NULL, set_rounds,
 		"one row per round of reading the dirty bitmap"},

@@ -30,6 +30,7 @@
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
 	X(EXPORT, "export", "DB", "the views as CSV or JSON lines, the time line for Perfetto")   \
 	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
+	X(TUI, "tui", "DB", "the forks and their faults on a screen, down to one fault")          \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
 	X(VERSION, "version", "", "version and features")
 
@@ -84,8 +85,12 @@ struct xf_options {
 	int nunits_of;
 	const char *units[XF_MAX_UNITS]; /* NAME=VALUE */
 	int nunits;
-	int ncpus; /* that a flush hits, 0 = not given */
-	int nargs; /* positional arguments */
+	int ncpus;			 /* that a flush hits, 0 = not given */
+	bool follow, ascii, mouse;	 /* tui */
+	const char *color, *script;	 /* NULL = not given */
+	int screen_width, screen_height; /* of the script's screen */
+	double break_even;		 /* PTEs per page, 0 = not given */
+	int nargs;			 /* positional arguments */
 	char **args;
 	bool rounds; /* of episodes */
 	int behind; /* of the positional arguments: so many stand behind "--"; -1 = there is none */

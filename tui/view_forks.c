@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The list of forks, with the histogram of PTEs changed per page-table page below it.
+ * In: views forks and pt_sequences.  Out: rows, a panel.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/format.h"
+#include "tui/source.h"
+#include "tui/ui.h"
+
+#define BINS  12
+#define BATCH 100 /* forks per step of the histogram */
+
+/* Upper bounds of the bins. */
+static const int bounds[BINS] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 511, 512};
+
+struct histogram {
+	int64_t bins[BINS];
+	int64_t pages;
+};
+
+struct forks_data {
+	struct histogram all, one;
+	struct histogram fresh; /* of all, while it is being counted */
+	int64_t next, last;	/* forks still to be counted */
+	bool again;		/* the database changed meanwhile */
+	int64_t fork;		/* of `one`, -1 = none yet */
+	bool single;		/* show `one` */
+};
+
+static void count_page(struct histogram *h, int64_t ptes)
+{
+	int bin = 0;
+
+	while (bin < BINS - 1 && ptes > bounds[bin])
+		bin++;
+	h->bins[bin]++;
+	h->pages++;
+}
+
+/* Adds the pages of the forks first .. last. */
+static int count_forks(
+	sqlite3 *db, struct histogram *h, int64_t first, int64_t last, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"SELECT sum(ptes) FROM pt_sequences WHERE fork_id BETWEEN ?1 AND ?2 "
+		"GROUP BY fork_id, pt_page, frame",
+		err);
+
+	if (code)
+		return code;
+	sqlite3_bind_int64(stmt, 1, first);
+	sqlite3_bind_int64(stmt, 2, last);
+	while ((code = xf_db_step(stmt, err)) == 1)
+		count_page(h, sqlite3_column_int64(stmt, 0));
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int forks_refresh(struct xf_tui_view *view, struct xf_error *err)
+{
+	struct forks_data *d = view->data;
+	int64_t range[2];
+	int code;
+
+	d->fork = -1;
+	d->again = d->next <= d->last;
+	if (d->again)
+		return 0;
+	code = xf_tui_query(view->ui->db,
+		"SELECT (SELECT min(fork_id) FROM forks), (SELECT max(fork_id) FROM forks)", 0, 0,
+		range, 2, err);
+
+	memset(&d->fresh, 0, sizeof(d->fresh));
+	d->next = range[0];
+	d->last = range[1];
+	return code;
+}
+
+static int forks_open(struct xf_tui_view *view, struct xf_error *err)
+{
+	view->data = calloc(1, sizeof(struct forks_data));
+	if (!view->data)
+		return xf_fail_nomem(err);
+	((struct forks_data *)view->data)->last = -1;
+	return forks_refresh(view, err);
+}
+
+static void forks_close(struct xf_tui_view *view)
+{
+	free(view->data);
+}
+
+static int forks_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_error *err)
+{
+	struct forks_data *d = view->data;
+	int64_t start = xf_tui_now();
+	int code = 0;
+
+	while (!code && d->next <= d->last && xf_tui_now() - start < nanoseconds) {
+		int64_t last = d->last - d->next < BATCH ? d->last : d->next + BATCH - 1;
+
+		code = count_forks(view->ui->db, &d->fresh, d->next, last, err);
+		d->next = last + 1;
+	}
+	if (code || d->next <= d->last)
+		return code ? code : 1;
+	if (d->last >= 0)
+		d->all = d->fresh;
+	return d->again ? forks_refresh(view, err) < 0 ? -XF_DB : 1 : 0;
+}
+
+static void forks_totals(struct xf_tui_view *view, char *text, size_t size)
+{
+	const struct xf_tui_totals *t = &view->ui->totals;
+	char pages[32], ptes[32], faults[32], spurious[32], cost[32];
+
+	xf_tui_format_grouped(pages, sizeof(pages), t->pages);
+	xf_tui_format_grouped(ptes, sizeof(ptes), t->ptes);
+	xf_tui_format_grouped(faults, sizeof(faults), t->faults);
+	xf_tui_format_grouped(spurious, sizeof(spurious), t->spurious);
+	xf_tui_units_span(&view->ui->units, (int64_t)view->ui->units.whole, cost, sizeof(cost));
+	snprintf(text, size, "%lld forks: %s PT pages, %s PTEs, %s faults, %s spurious, %s %s",
+		(long long)t->forks, pages, ptes, faults, spurious, cost,
+		xf_tui_units_span_name(&view->ui->units));
+	if (t->incomplete)
+		snprintf(text + strlen(text), size - strlen(text), ", %lld incomplete (!)",
+			(long long)t->incomplete);
+}
+
+static int forks_panel_rows(struct xf_tui_view *view, int height)
+{
+	(void)view;
+	return height < 20 ? 7 : height / 4 + 4 < 14 ? height / 4 + 4 : 14;
+}
+
+static void bin_label(int bin, char *text, size_t size)
+{
+	if (bin < 3 || bin == BINS - 1)
+		snprintf(text, size, "%d", bounds[bin]);
+	else
+		snprintf(text, size, "..%d", bounds[bin]);
+}
+
+/* One column of the histogram, growing upwards from its two lines of text. */
+static void draw_bin(struct xf_tui_grid *grid, const struct histogram *h, int bin, int x, int y,
+	int rows, int width)
+{
+	int64_t most = 1;
+	int eighths;
+	char text[32];
+
+	for (int i = 0; i < BINS; i++)
+		most = h->bins[i] > most ? h->bins[i] : most;
+	eighths = (int)((double)h->bins[bin] * rows * 8 / (double)most + 0.5);
+	if (h->bins[bin] && !eighths)
+		eighths = 1;
+	for (int i = 0; i < rows; i++) {
+		int part = eighths - i * 8;
+
+		part = part > 8 ? 8 : part;
+		for (int c = 0; c < width - 1 && part > 0; c++)
+			xf_tui_set(grid, x + c, y + rows - 1 - i, XF_TUI_BAR,
+				xf_tui_glyph(grid, XF_GLYPH_LEVEL0 + part));
+	}
+	if (h->bins[bin] > 99999)
+		snprintf(text, sizeof(text), "%lldk", (long long)(h->bins[bin] / 1000));
+	else
+		snprintf(text, sizeof(text), "%lld", (long long)h->bins[bin]);
+	xf_tui_put(grid, x, y + rows, width, h->bins[bin] ? XF_TUI_NORMAL : XF_TUI_DIM, text);
+	bin_label(bin, text, sizeof(text));
+	xf_tui_put(grid, x, y + rows + 1, width, XF_TUI_LABEL, text);
+}
+
+/* A line between the bins below and above the break-even. */
+static void draw_break_even(
+	struct xf_tui_grid *grid, double ptes, int x, int y, int rows, int width)
+{
+	int bin = 0;
+
+	while (bin < BINS - 1 && bounds[bin] < ptes)
+		bin++;
+	for (int i = 0; i < rows; i++)
+		xf_tui_set(grid, x + (bin + 1) * width - 1, y + i, XF_TUI_WARN,
+			xf_tui_glyph(grid, XF_GLYPH_VLINE));
+}
+
+/* Where the selected fork was: what the narrow list has no room for. */
+static void draw_selected(struct xf_tui_view *view, struct xf_tui_grid *grid, int y)
+{
+	const struct xf_tui_row *row = xf_tui_selected(view);
+	const struct xf_tui_value *symbol = xf_tui_value(view, row, "symbol");
+	const struct xf_tui_value *doubt = xf_tui_value(view, row, "doubt");
+	const struct xf_tui_value *end = xf_tui_value(view, row, "ended_by");
+	char where[80] = "unknown";
+
+	if (!row)
+		return;
+	if (symbol)
+		snprintf(where, sizeof(where), "%s", symbol->text);
+	else if (xf_tui_value(view, row, "rip"))
+		snprintf(where, sizeof(where), "0x%llx",
+			(unsigned long long)xf_tui_integer(view, row, "rip", 0));
+	xf_tui_putf(grid, 1, y, grid->width - 1, XF_TUI_NORMAL,
+		"fork %lld: in %s, ended by %s, %lld COW faults later%s%s", (long long)row->id,
+		where, end ? end->text : "-", (long long)xf_tui_integer(view, row, "cow_faults", 0),
+		doubt ? "; doubt: " : "", doubt ? doubt->text : "");
+}
+
+static void forks_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int y, int rows)
+{
+	struct forks_data *d = view->data;
+	const struct xf_tui_row *row = xf_tui_selected(view);
+	const struct histogram *h = d->single ? &d->one : &d->all;
+	double even = view->ui->options->break_even;
+	int width = (grid->width - 1) / BINS < 8 ? (grid->width - 1) / BINS : 8, x = 1;
+	char which[64] = "all forks";
+
+	draw_selected(view, grid, y);
+	if (d->single && row && d->fork != row->id) {
+		memset(&d->one, 0, sizeof(d->one));
+		if (!count_forks(view->ui->db, &d->one, row->id, row->id, NULL))
+			d->fork = row->id;
+	}
+	if (rows < 5 || width < 3)
+		return;
+	if (d->single)
+		snprintf(which, sizeof(which), "fork %lld", row ? (long long)row->id : 0);
+	else if (d->next <= d->last && !d->all.pages)
+		snprintf(which, sizeof(which), "all forks, counting ...");
+	x = xf_tui_putf(grid, 1, y + 1, grid->width - 1, XF_TUI_LABEL,
+		"PTEs changed per PT page, %s (%lld pages)", which, (long long)h->pages);
+	if (even > 0)
+		xf_tui_putf(grid, x + 1, y + 1, grid->width - x - 1, XF_TUI_WARN,
+			"; break-even at %.1f", even);
+	for (int bin = 0; bin < BINS; bin++)
+		draw_bin(grid, h, bin, 1 + bin * width, y + 2, rows - 4, width);
+	if (even > 0)
+		draw_break_even(grid, even, 1, y + 2, rows - 4, width);
+}
+
+static const struct xf_tui_view_ops *forks_enter(struct xf_tui_view *view, int64_t *key)
+{
+	*key = xf_tui_selected(view)->id;
+	return &xf_tui_view_fork;
+}
+
+static int64_t forks_event(struct xf_tui_view *view)
+{
+	return xf_tui_integer(view, xf_tui_selected(view), "first_event", -1);
+}
+
+static int forks_command(
+	struct xf_tui_view *view, enum xf_tui_command command, struct xf_error *err)
+{
+	struct forks_data *d = view->data;
+
+	(void)err;
+	if (command == XF_DO_ONE_FORK)
+		d->single = !d->single;
+	return 0;
+}
+
+const struct xf_tui_view_ops xf_tui_view_forks = {
+	.title = "Forks",
+	.source = &xf_tui_source_forks,
+	.where = XF_IN_FORKS,
+	.open = forks_open,
+	.close = forks_close,
+	.totals = forks_totals,
+	.panel_rows = forks_panel_rows,
+	.panel = forks_panel,
+	.enter = forks_enter,
+	.event = forks_event,
+	.work = forks_work,
+	.refresh = forks_refresh,
+	.command = forks_command,
+};
