@@ -54,7 +54,7 @@ sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 .PHONY: all deps demo check check-xen bench install clean
 # a sanitizer's library cannot come in by dlopen()
 extension = $(if $(SAN),,$(O)/xenfault.so)
-man_pages = $(if $(SAN),,$(O)/man/xenfault.1)
+man_pages = $(if $(SAN),,$(O)/man/xenfault.1 $(O)/completions/xenfault)
 all: packages $(O)/xenfault $(extension) $(drain) $(examples) $(man_pages)
 
 .PHONY: packages
@@ -101,6 +101,10 @@ $(O)/xenfault.so: $(ext_obj)
 $(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h
 	$(call say,MAN,$(@D))
 	$(Q)sh man/build.sh $(abspath $(O)/xenfault $(@D))
+
+$(O)/completions/xenfault: $(O)/xenfault $(wildcard completions/*)
+	$(call say,GEN,$(@D))
+	$(Q)sh completions/build.sh $(abspath $(O)/xenfault $(@D))
 
 # static where the C library can be: they run in any guest
 $(O)/examples/%: examples/%.c
@@ -203,7 +207,7 @@ run-check: all unit $(standin)
 	@$(fuzz_make) $(O)/fuzz/reader
 	@sh tests/run.sh "sh tests/style.sh $(O)" \
 		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
-		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/memory.py tests/record.py tests/why.py tests/people.py tests/mistakes.py),"python3 $(t)") \
+		$(foreach t,$(wildcard tests/truth.py tests/cli.py tests/badinput.py tests/synthetic.py tests/memory.py tests/record.py tests/why.py tests/people.py tests/complete.py tests/mistakes.py),"python3 $(t)") \
 		$(foreach t,$(wildcard tests/compare.py tests/fleet.py),"python3 $(t)" \
 			"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 $(t)") \
 		"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/truth.py" \
