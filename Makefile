@@ -63,7 +63,7 @@ sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
 .PHONY: all deps demo check check-xen bench install clean
 # a sanitizer's library cannot come in by dlopen()
 extension = $(if $(SAN),,$(O)/xenfault.so)
-man_pages = $(if $(SAN),,$(O)/man/xenfault.1)
+man_pages = $(if $(SAN),,$(O)/man/xenfault.1 $(O)/completions/xenfault)
 all: packages $(O)/xenfault $(extension) $(drain) $(examples) $(man_pages)
 
 .PHONY: packages
@@ -113,6 +113,10 @@ $(O)/xenfault.so: $(ext_obj)
 $(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h
 	$(call say,MAN,$(@D))
 	$(Q)sh man/build.sh $(abspath $(O)/xenfault $(@D))
+
+$(O)/completions/xenfault: $(O)/xenfault $(wildcard completions/*)
+	$(call say,GEN,$(@D))
+	$(Q)sh completions/build.sh $(abspath $(O)/xenfault $(@D))
 
 # static where the C library can be: they run in any guest
 $(O)/examples/%: examples/%.c
@@ -212,7 +216,7 @@ run-fuzz: packages
 
 # what make check runs as it is built, and again under ASan and UBSan
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	truth cli badinput synthetic memory record why compare fleet people mistakes))))
+	truth cli badinput synthetic memory record why compare fleet people complete mistakes))))
 san_tests = truth compare
 run-check: all unit $(standin)
 	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit $(standin:$(O)/%=$(O)/san/%)

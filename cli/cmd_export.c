@@ -39,6 +39,12 @@ static const struct view {
 		"fork_id IN (SELECT fork_id FROM forks WHERE domid = :domid)",
 		"fork_id IN (SELECT fork_id FROM forks WHERE vcpu = :vcpu)", "fork_id = :fork",
 		NULL},
+	{"episodes", "episode_id", "tsc_end >= :from", "tsc_start <= :to", "domid = :domid", NULL,
+		NULL, "(tsc_end - tsc_start)"},
+	{"rounds", "episode_id, round", "tsc_end >= :from", "tsc_start <= :to", "domid = :domid",
+		NULL, NULL, "(tsc_end - tsc_start)"},
+	{"episode_forks", "episode_id, pt_pages, ptes_per_page", NULL, NULL, "domid = :domid", NULL,
+		NULL, NULL},
 	/* whose records were lost nobody knows, so that no domain's view is without them */
 	{"losses", "tsc_last, pcpu", "ifnull(tsc_last >= :from, 1)", "ifnull(tsc_first <= :to, 1)",
 		NULL, NULL,
@@ -52,7 +58,7 @@ static const struct view {
 static const struct view *view_by_name(const char *name, struct xf_error *err)
 {
 	struct xf_suggest suggest = xf_suggest_for(name);
-	char all[128] = "";
+	char all[256] = "";
 
 	for (size_t i = 0; i < NVIEWS; i++) {
 		if (!strcmp(views[i].name, name))
@@ -185,8 +191,8 @@ int xf_export_csv(struct xf_export *x, struct xf_error *err)
 {
 	if (!x->options->view)
 		return xf_fail(err, XF_USAGE,
-			"csv holds one view: --view forks, pt_sequences, events, spurious_faults, "
-			"flushes, losses or trace; jsonl without --view holds all");
+			"csv holds one view: give --view forks, or another of xenfault-db(5); "
+			"jsonl without --view holds all");
 	return rows(x, x->options->view, XF_FORMAT_CSV, false, err);
 }
 

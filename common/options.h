@@ -28,8 +28,8 @@
 	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
 	X(EPISODES, "episodes", "DB", "PV guests in log-dirty mode, and what it costs them")      \
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
-	X(EXPORT, "export", "DB", "the views as CSV or JSON lines, the time line for Perfetto")   \
-	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
+	X(EXPORT, "export", "DB", "a time line for Perfetto; views as CSV or JSON")               \
+	X(REPORT, "report", "DB", "one self-contained HTML page")                                 \
 	X(TUI, "tui", "DB", "the forks and their faults on a screen, down to one fault")          \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
 	X(VERSION, "version", "", "version and features")
