@@ -28,7 +28,8 @@
 	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
 	X(EPISODES, "episodes", "DB", "PV guests in log-dirty mode, and what it costs them")      \
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
-	X(EXPORT, "export", "DB", "the views as CSV or JSON lines, the time line for Perfetto")   \
+	X(MERGE, "merge", "HOST=DB ...", "many hosts' captures in one database")                  \
+	X(EXPORT, "export", "DB", "the views as CSV or JSON lines, for Perfetto, PostgreSQL")     \
 	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
 	X(VERSION, "version", "", "version and features")
@@ -87,7 +88,9 @@ struct xf_options {
 	int ncpus; /* that a flush hits, 0 = not given */
 	int nargs; /* positional arguments */
 	char **args;
-	bool rounds; /* of episodes */
+	const char *host; /* of export, NULL = not given */
+	bool schema;	  /* of export */
+	bool rounds;	  /* of episodes */
 	int behind; /* of the positional arguments: so many stand behind "--"; -1 = there is none */
 };
 
