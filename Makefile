@@ -58,7 +58,7 @@ cli_src = $(wildcard cli/*.c tui/*.c)
 lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o $(O)/profiles.o
 cli_obj = $(cli_src:%.c=$(O)/%.o)
 profiles = $(wildcard examples/profiles/*)
-sql = schemas/facts.sql schemas/derived.sql schemas/views.sql
+sql = schemas/facts.sql schemas/derived.sql schemas/views.sql schemas/fleet.sql schemas/postgresql.sql
 
 .PHONY: all deps demo check check-xen bench install clean
 # a sanitizer's library cannot come in by dlopen()

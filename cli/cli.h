@@ -18,7 +18,8 @@ typedef int xf_command_fn(struct xf_options *options, struct xf_error *err);
 
 xf_command_fn xf_cmd_import, xf_cmd_record, xf_cmd_analyze, xf_cmd_info, xf_cmd_forks, xf_cmd_pages,
 	xf_cmd_events, xf_cmd_spurious, xf_cmd_flushes, xf_cmd_policy, xf_cmd_sql, xf_cmd_help,
-	xf_cmd_version, xf_cmd_diff, xf_cmd_export, xf_cmd_report, xf_cmd_episodes, xf_cmd_tui;
+	xf_cmd_version, xf_cmd_diff, xf_cmd_export, xf_cmd_report, xf_cmd_episodes, xf_cmd_tui,
+	xf_cmd_merge;
 
 /* True after SIGINT, SIGTERM or SIGHUP (main.c catches them for the commands that write). */
 bool xf_stop_requested(void);

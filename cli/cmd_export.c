@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "cli/export.h"
+#include "cli/export_postgresql.h"
 #include "cli/outfile.h"
 #include "common/db.h"
 #include "common/suggest.h"
+#include "schemas/sql.h"
 
 #define FORK_OF(column) "(SELECT " column " FROM forks WHERE fork_id = :fork)"
 
@@ -207,13 +209,29 @@ int xf_export_jsonl(struct xf_export *x, struct xf_error *err)
 	return code;
 }
 
+/* All tables of the capture, or of the hosts of a fleet: a part of one would look like the whole. */
+static int to_postgresql(struct xf_export *x, struct xf_error *err)
+{
+	const struct xf_options *o = x->options;
+
+	if (o->view || o->domid >= 0 || o->fork >= 0 || x->range.has_from || x->range.has_to ||
+		o->cpu_hz)
+		return xf_fail(err, XF_USAGE,
+			"postgresql takes a whole capture as it is: no --view, --domain, --fork, --from, "
+			"--until or --cpu-hz (xenfault analyze --cpu-hz stores a frequency)");
+	return xf_export_postgresql(x->db, o, x->file, err);
+}
+
 static const struct format {
 	const char *name;
 	xf_exporter *function;
+	bool fleet;	    /* it takes all hosts of a fleet too */
+	const char *schema; /* what --schema writes, NULL = there is none */
 } formats[] = {
-	{"perfetto", xf_export_perfetto},
-	{"csv", xf_export_csv},
-	{"jsonl", xf_export_jsonl},
+	{"perfetto", xf_export_perfetto, false, NULL},
+	{"csv", xf_export_csv, false, NULL},
+	{"jsonl", xf_export_jsonl, false, NULL},
+	{"postgresql", to_postgresql, true, xf_sql_postgresql},
 };
 
 static const struct format *find_format(const char *name, struct xf_error *err)
@@ -240,12 +258,17 @@ static const struct format *find_format(const char *name, struct xf_error *err)
 	return NULL;
 }
 
-static int open_database(struct xf_export *x, struct xf_error *err)
+static int open_database(struct xf_export *x, bool fleet, struct xf_error *err)
 {
 	int64_t first = 0, n = 1;
 	sqlite3_stmt *stmt = NULL;
-	int code = xf_db_open(&x->db, x->options->args[0], 1, err);
+	int code;
 
+	if (fleet && xf_db_is_fleet(x->options->args[0])) {
+		code = xf_db_open_fleet(&x->db, x->options->args[0], 1, err);
+		return code ? code : xf_db_exec(x->db, "BEGIN", err);
+	}
+	code = xf_db_open(&x->db, x->options->args[0], 1, err);
 	if (!code)
 		code = xf_capture_hz(x->db, x->options, &x->hz, err);
 	if (!code)
@@ -277,18 +300,24 @@ int xf_cmd_export(struct xf_options *options, struct xf_error *err)
 	struct xf_export x = {.options = options};
 	struct xf_outfile out = {0};
 	const struct format *format;
-	int code = xf_need_args(options, 1, err);
+	int code = xf_need_args(options, options->schema ? 0 : 1, err);
 
 	if (code)
 		return code;
 	format = find_format(options->to_format, err);
+	if (format && ((options->schema && !format->schema) || (options->host && !format->fleet)))
+		return xf_fail(err, XF_USAGE, "--schema and --host are for postgresql, not for %s",
+			format->name);
 	if (!format || (options->view && !view_by_name(options->view, err)))
 		return -XF_USAGE;
-	code = open_database(&x, err);
+	if (!options->schema)
+		code = open_database(&x, format->fleet, err);
 	if (!code)
 		code = xf_outfile_open(&out, options->output, options->force, err);
 	x.file = out.file;
-	if (!code)
+	if (!code && options->schema)
+		fputs(format->schema, x.file);
+	else if (!code)
 		code = format->function(&x, err);
 	code = xf_outfile_close(&out, code, err);
 	sqlite3_close(x.db);

@@ -159,7 +159,9 @@ int xf_cmd_sql(struct xf_options *options, struct xf_error *err)
 	int code = xf_need_args(options, 2, err);
 
 	if (!code && xf_is_database(options->args[0])) {
-		code = xf_db_open(&db, options->args[0], 1, err);
+		code = xf_db_is_fleet(options->args[0])
+			       ? xf_db_open_fleet(&db, options->args[0], 1, err)
+			       : xf_db_open(&db, options->args[0], 1, err);
 		if (!code)
 			code = xf_vtab_register(db, &vtab, err);
 	} else if (!code) {

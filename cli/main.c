@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -66,9 +67,19 @@ int xf_need_args(const struct xf_options *options, int n, struct xf_error *err)
 
 bool xf_is_database(const char *path)
 {
+	const char *mark = strrchr(path, '#');
 	char head[16] = "";
 	struct stat st;
 	FILE *file;
+
+	/* a host of a fleet */
+	if (mark && stat(path, &st)) {
+		char *fleet = strndup(path, (size_t)(mark - path));
+		bool is = fleet && xf_db_is_fleet(fleet);
+
+		free(fleet);
+		return is;
+	}
 
 	/* do not take bytes out of a pipe */
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(file = fopen(path, "rb")))
@@ -235,6 +246,7 @@ static xf_command_fn *const functions[XF_CMD_COUNT] = {
 	[XF_CMD_POLICY] = xf_cmd_policy,
 	[XF_CMD_SQL] = xf_cmd_sql,
 	[XF_CMD_DIFF] = xf_cmd_diff,
+	[XF_CMD_MERGE] = xf_cmd_merge,
 	[XF_CMD_EXPORT] = xf_cmd_export,
 	[XF_CMD_REPORT] = xf_cmd_report,
 	[XF_CMD_EPISODES] = xf_cmd_episodes,

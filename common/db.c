@@ -3,8 +3,13 @@
 #include "common/db.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "schemas/fleet.h"
 
 int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
 {
@@ -90,19 +95,31 @@ int xf_db_int(sqlite3 *db, const char *sql, int64_t *value, struct xf_error *err
 	return code;
 }
 
-static int check_version(sqlite3 *db, const char *path, struct xf_error *err)
+static int check_id(int64_t id, bool fleet, const char *path, int64_t tables, struct xf_error *err)
+{
+	if (id == (fleet ? XF_FLEET_ID : XF_APPLICATION_ID))
+		return 0;
+	if (id == XF_FLEET_ID)
+		return xf_fail(err, XF_FORMAT,
+			"%s: a fleet of several hosts; name one as '%s#HOST', or ask all by xenfault sql",
+			path, path);
+	return xf_fail(err, XF_FORMAT, "%s: %s; xenfault %s", path,
+		id == XF_APPLICATION_ID ? "a single capture, not a fleet"
+		: tables		? "a SQLite database of another program"
+					: "an empty database",
+		fleet ? "merge makes a fleet of captures" : "import makes one from a trace file");
+}
+
+static int check_version(sqlite3 *db, const char *path, bool fleet, struct xf_error *err)
 {
 	int64_t id, version, tables;
 	int code;
 
 	if ((code = xf_db_int(db, "PRAGMA application_id", &id, err)) ||
 		(code = xf_db_int(db, "PRAGMA user_version", &version, err)) ||
-		(code = xf_db_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err)))
+		(code = xf_db_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err)) ||
+		(code = check_id(id, fleet, path, tables, err)))
 		return code;
-	if (id != XF_APPLICATION_ID)
-		return xf_fail(err, XF_FORMAT,
-			"%s: %s; xenfault import makes one from a trace file", path,
-			tables ? "a SQLite database of another program" : "an empty database");
 	if (version > XF_SCHEMA_VERSION)
 		return xf_fail(err, XF_FORMAT,
 			"%s: written by a newer xenfault (schema %lld, this one knows %d); upgrade xenfault",
@@ -115,7 +132,7 @@ static int check_version(sqlite3 *db, const char *path, struct xf_error *err)
 	return 0;
 }
 
-int xf_db_open(sqlite3 **db, const char *path, int read_only, struct xf_error *err)
+static int open_as(sqlite3 **db, const char *path, int read_only, bool fleet, struct xf_error *err)
 {
 	int code;
 
@@ -128,7 +145,7 @@ int xf_db_open(sqlite3 **db, const char *path, int read_only, struct xf_error *e
 		goto fail;
 	}
 	sqlite3_busy_timeout(*db, 10000);
-	code = check_version(*db, path, err);
+	code = check_version(*db, path, fleet, err);
 	if (!code)
 		return 0;
 	if (err && err->code == XF_FORMAT && strstr(err->text, "not a SQLite")) {
@@ -141,4 +158,59 @@ fail:
 	sqlite3_close(*db);
 	*db = NULL;
 	return code;
+}
+
+int xf_db_open_fleet(sqlite3 **db, const char *path, int read_only, struct xf_error *err)
+{
+	return open_as(db, path, read_only, true, err);
+}
+
+static int open_host(
+	sqlite3 **db, const char *path, const char *mark, int read_only, struct xf_error *err)
+{
+	char *fleet = strndup(path, (size_t)(mark - path));
+	int code;
+
+	if (!fleet)
+		return xf_fail_nomem(err);
+	if (!read_only)
+		code = xf_fail(err, XF_USAGE,
+			"%s: a host of a fleet is only read; change its own database and merge again",
+			path);
+	else
+		code = open_as(db, fleet, 1, true, err);
+	if (!code && (code = xf_fleet_show(*db, mark + 1, err))) {
+		sqlite3_close(*db);
+		*db = NULL;
+	}
+	free(fleet);
+	return code;
+}
+
+int xf_db_open(sqlite3 **db, const char *path, int read_only, struct xf_error *err)
+{
+	const char *mark = strrchr(path, '#');
+
+	*db = NULL;
+	if (mark && access(path, F_OK))
+		return open_host(db, path, mark, read_only, err);
+	return open_as(db, path, read_only, false, err);
+}
+
+bool xf_db_is_fleet(const char *path)
+{
+	unsigned char head[72];
+	struct stat st;
+	FILE *file;
+	size_t n;
+
+	/* do not take bytes out of a pipe */
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(file = fopen(path, "rb")))
+		return false;
+	n = fread(head, 1, sizeof(head), file);
+	fclose(file);
+	/* application_id stands at 68, most significant byte first */
+	return n == sizeof(head) && !memcmp(head, "SQLite format 3", 16) &&
+	       ((unsigned)head[68] << 24 | head[69] << 16 | head[70] << 8 | head[71]) ==
+		       XF_FLEET_ID;
 }

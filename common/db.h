@@ -7,6 +7,7 @@
 #define XF_COMMON_DB_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -30,9 +31,16 @@ int xf_db_int(sqlite3 *db, const char *sql, int64_t *value, struct xf_error *err
 
 /*
  * Opens an existing database of ours.  read_only: no write access is asked for.
+ * FLEET#HOST is one host of a fleet, shown as if it were a database of its own.
  * Refused by name: no such file, not SQLite, another program's, an older or newer version.
  */
 int xf_db_open(sqlite3 **db, const char *path, int read_only, struct xf_error *err);
+
+/* The same for a fleet: the captures of many hosts in one database. */
+int xf_db_open_fleet(sqlite3 **db, const char *path, int read_only, struct xf_error *err);
+
+/* Is the file at path a fleet?  False also for what cannot be read. */
+bool xf_db_is_fleet(const char *path);
 
 /* Fills err from the last failure of db. */
 int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err);

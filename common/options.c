@@ -59,6 +59,20 @@ static int set_help(struct xf_options *o, const char *value, struct xf_error *er
 	return 0;
 }
 
+static int set_host(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)err;
+	o->host = value;
+	return 0;
+}
+
+static int set_schema(struct xf_options *o, const char *value, struct xf_error *err)
+{
+	(void)value, (void)err;
+	o->schema = true;
+	return 0;
+}
+
 static int set_rounds(struct xf_options *o, const char *value, struct xf_error *err)
 {
 	(void)value, (void)err;
@@ -407,7 +421,7 @@ static const struct option_info {
 	{FILES, "output", 'o', "FILE", set_output, "the file to write; default: standard output"},
 	{FILES, "force", 'f', NULL, set_force, "replace FILE if it is there"},
 	{C(EXPORT), "to", 0, "FORMAT", set_to_format,
-		"perfetto, csv or jsonl (here --to is the format, not a time)"},
+		"perfetto, csv, jsonl or postgresql (not a time here)"},
 	{C(EXPORT), "view", 0, "NAME", set_view, "the view to write as csv or jsonl"},
 	{C(IMPORT) | C(RECORD), "force", 'f', NULL, set_force, "replace DB if it is there"},
 	{C(IMPORT) | C(RECORD), "no-analyze", 0, NULL, set_no_analyze,
@@ -463,6 +477,10 @@ static const struct option_info {
 	{C(IMPORT) | C(RECORD) | C(ANALYZE) | C(INFO) | C(TUI) | ROWS | C(DIFF) | FILES, "cpu-hz",
 		0, "HZ", set_cpu_hz,
 		"TSC cycles per second: plain, or with k, M, G; trace files do not tell"},
+	{C(MERGE), "output", 'o', "FLEET", set_output, "the fleet, made if it is not there"},
+	{C(EXPORT), "host", 0, "NAME", set_host,
+		"the host's name there; of a fleet: only this one"},
+	{C(EXPORT), "schema", 0, NULL, set_schema, "the tables and views for it, instead of a DB"},
 	{C(EPISODES), "rounds", 0, NULL, set_rounds,
 		"one row per round of reading the dirty bitmap"},
 	{C(HELP), "table", 0, NULL, set_table,

@@ -24,12 +24,13 @@
 	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                      \
 	X(SPURIOUS, "spurious", "DB", "faults that another vCPU's work made needless")            \
 	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause, reach and fork")            \
-	X(POLICY, "policy", "DB", "what each mechanism would have cost, and the break-even")      \
+	X(POLICY, "policy", "DB", "each mechanism's cost, and the break-even")                    \
 	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
-	X(EPISODES, "episodes", "DB", "PV guests in log-dirty mode, and what it costs them")      \
+	X(EPISODES, "episodes", "DB", "PV guests in log-dirty mode, and the cost")                \
 	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
-	X(EXPORT, "export", "DB", "a time line for Perfetto; views as CSV or JSON")               \
-	X(REPORT, "report", "DB", "one self-contained HTML page")                                 \
+	X(MERGE, "merge", "HOST=DB ...", "many hosts' captures in one database")                  \
+	X(EXPORT, "export", "DB", "CSV, JSON lines, Perfetto, PostgreSQL")                        \
+	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
 	X(TUI, "tui", "DB", "the forks and their faults on a screen, down to one fault")          \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
 	X(VERSION, "version", "", "version and features")
@@ -92,7 +93,9 @@ struct xf_options {
 	double break_even;		 /* PTEs per page, 0 = not given */
 	int nargs;			 /* positional arguments */
 	char **args;
-	bool rounds; /* of episodes */
+	const char *host; /* of export, NULL = not given */
+	bool schema;	  /* of export */
+	bool rounds;	  /* of episodes */
 	int behind; /* of the positional arguments: so many stand behind "--"; -1 = there is none */
 };
 

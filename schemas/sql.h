@@ -6,5 +6,7 @@
 extern const char xf_sql_facts[];
 extern const char xf_sql_derived[];
 extern const char xf_sql_views[];
+extern const char xf_sql_fleet[];
+extern const char xf_sql_postgresql[];
 
 #endif

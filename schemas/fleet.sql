@@ -1,0 +1,223 @@
+-- SPDX-License-Identifier: GPL-2.0-or-later
+-- A fleet: the captures of many hosts, one of each.  The tables of facts.sql and derived.sql with host_id
+-- in front, and their views with host in front.  What the columns mean stands there.
+-- Rows of a host lie together (WITHOUT ROWID, host_id first), so that replacing them touches no others.
+
+CREATE TABLE host (
+	host_id INTEGER PRIMARY KEY,
+	host    TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE capture (
+	host_id INTEGER PRIMARY KEY REFERENCES host,
+	source TEXT NOT NULL, format TEXT NOT NULL, records INTEGER NOT NULL, events INTEGER NOT NULL,
+	lost_records INTEGER NOT NULL, unknown_records INTEGER NOT NULL, tsc_first INTEGER, tsc_last INTEGER,
+	cpu_hz INTEGER, complete INTEGER NOT NULL, tool_version TEXT NOT NULL
+);
+
+CREATE TABLE event_kind (
+	host_id INTEGER NOT NULL REFERENCES host, kind INTEGER NOT NULL, name TEXT NOT NULL,
+	what TEXT NOT NULL,
+	PRIMARY KEY (host_id, kind)
+) WITHOUT ROWID;
+
+CREATE TABLE event_place (
+	host_id INTEGER NOT NULL REFERENCES host, place INTEGER NOT NULL, pcpu INTEGER NOT NULL,
+	domid INTEGER, vcpu INTEGER,
+	PRIMARY KEY (host_id, place)
+) WITHOUT ROWID;
+
+CREATE TABLE event_type (
+	host_id INTEGER NOT NULL REFERENCES host, type INTEGER NOT NULL, kind INTEGER NOT NULL,
+	name TEXT NOT NULL, raw_id INTEGER NOT NULL, pte_shift INTEGER,
+	PRIMARY KEY (host_id, type)
+) WITHOUT ROWID;
+
+CREATE TABLE event (
+	host_id INTEGER NOT NULL REFERENCES host, event_id INTEGER NOT NULL, tsc INTEGER,
+	place INTEGER NOT NULL, type INTEGER NOT NULL, va INTEGER, rip INTEGER, error_code INTEGER,
+	pte INTEGER, frame INTEGER, count INTEGER, arg1 INTEGER, arg2 INTEGER,
+	PRIMARY KEY (host_id, event_id)
+) WITHOUT ROWID;
+
+CREATE TABLE event_late (
+	host_id INTEGER NOT NULL REFERENCES host, event_id INTEGER NOT NULL, tsc_late INTEGER NOT NULL,
+	PRIMARY KEY (host_id, event_id)
+) WITHOUT ROWID;
+
+CREATE TABLE loss (
+	host_id INTEGER NOT NULL REFERENCES host, loss_id INTEGER NOT NULL, pcpu INTEGER NOT NULL,
+	tsc_first INTEGER, tsc_last INTEGER, lost INTEGER NOT NULL, domid INTEGER, vcpu INTEGER,
+	PRIMARY KEY (host_id, loss_id)
+) WITHOUT ROWID;
+
+CREATE TABLE record_count (
+	host_id INTEGER NOT NULL REFERENCES host, raw_id INTEGER NOT NULL, words INTEGER NOT NULL,
+	name TEXT, fits INTEGER NOT NULL, records INTEGER NOT NULL,
+	PRIMARY KEY (host_id, raw_id, words)
+) WITHOUT ROWID;
+
+CREATE TABLE doubt (
+	host_id INTEGER NOT NULL REFERENCES host, code TEXT NOT NULL, count INTEGER NOT NULL, tsc INTEGER,
+	offset INTEGER, text TEXT NOT NULL,
+	PRIMARY KEY (host_id, code)
+) WITHOUT ROWID;
+
+CREATE TABLE symbol (
+	host_id INTEGER NOT NULL REFERENCES host, domid INTEGER NOT NULL, rip INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	PRIMARY KEY (host_id, domid, rip)
+) WITHOUT ROWID;
+
+CREATE TABLE fork (
+	host_id INTEGER NOT NULL REFERENCES host, fork_id INTEGER NOT NULL, domid INTEGER, vcpu INTEGER,
+	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, tsc_pin INTEGER, mechanism TEXT NOT NULL,
+	pt_pages INTEGER NOT NULL, ptes INTEGER NOT NULL, faults INTEGER NOT NULL, unhooks INTEGER NOT NULL,
+	rehooks INTEGER NOT NULL, emulations INTEGER NOT NULL, flushes INTEGER NOT NULL,
+	spurious INTEGER NOT NULL, cow_faults INTEGER NOT NULL, complete INTEGER NOT NULL, rip INTEGER,
+	ended_by TEXT NOT NULL, doubt TEXT, first_event INTEGER NOT NULL, last_event INTEGER NOT NULL,
+	PRIMARY KEY (host_id, fork_id)
+) WITHOUT ROWID;
+
+CREATE TABLE sequence (
+	host_id INTEGER NOT NULL REFERENCES host, sequence_id INTEGER NOT NULL, fork_id INTEGER,
+	domid INTEGER, vcpu INTEGER, pt_page INTEGER, frame INTEGER, va_base INTEGER,
+	mechanism TEXT NOT NULL, tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL,
+	tsc_slack INTEGER NOT NULL, faults INTEGER NOT NULL, ptes INTEGER NOT NULL, unhooks INTEGER NOT NULL,
+	rehooks INTEGER NOT NULL, emulations INTEGER NOT NULL, flushes INTEGER NOT NULL,
+	spurious INTEGER NOT NULL, ended_by TEXT NOT NULL, complete INTEGER NOT NULL,
+	cow_faults INTEGER NOT NULL, first_event INTEGER NOT NULL, last_event INTEGER NOT NULL,
+	PRIMARY KEY (host_id, sequence_id)
+) WITHOUT ROWID;
+
+CREATE TABLE spurious_fault (
+	host_id INTEGER NOT NULL REFERENCES host, event_id INTEGER NOT NULL, cause TEXT NOT NULL,
+	other_vcpu INTEGER, other_event INTEGER, gap INTEGER, confidence TEXT NOT NULL,
+	PRIMARY KEY (host_id, event_id)
+) WITHOUT ROWID;
+
+CREATE TABLE flush (
+	host_id INTEGER NOT NULL REFERENCES host, fork_id INTEGER, mechanism TEXT, cause TEXT NOT NULL,
+	reach TEXT NOT NULL, flushes INTEGER NOT NULL, cpus INTEGER
+);
+
+CREATE TABLE episode (
+	host_id INTEGER NOT NULL REFERENCES host, episode_id INTEGER NOT NULL, domid INTEGER,
+	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, fixups INTEGER NOT NULL, pages INTEGER,
+	dirtied INTEGER, round_pages INTEGER, rounds INTEGER NOT NULL, faults INTEGER NOT NULL,
+	complete INTEGER NOT NULL, ended_by TEXT NOT NULL, first_event INTEGER NOT NULL,
+	last_event INTEGER NOT NULL,
+	PRIMARY KEY (host_id, episode_id)
+) WITHOUT ROWID;
+
+CREATE TABLE episode_round (
+	host_id INTEGER NOT NULL REFERENCES host, episode_id INTEGER NOT NULL, round INTEGER NOT NULL,
+	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, fixups INTEGER NOT NULL, pages INTEGER,
+	dirtied INTEGER, ended_by TEXT NOT NULL,
+	PRIMARY KEY (host_id, episode_id, round)
+) WITHOUT ROWID;
+
+CREATE TABLE finding (
+	host_id INTEGER NOT NULL REFERENCES host, code TEXT NOT NULL, count INTEGER NOT NULL,
+	text TEXT NOT NULL,
+	PRIMARY KEY (host_id, code)
+) WITHOUT ROWID;
+
+CREATE INDEX sequence_by_fork ON sequence (host_id, fork_id);
+CREATE INDEX flush_by_fork ON flush (host_id, fork_id);
+
+CREATE VIEW trace AS
+SELECT h.host, c.source, c.format, c.records, c.events, c.lost_records, c.unknown_records, c.tsc_first,
+	c.tsc_last, c.cpu_hz, c.complete, c.tool_version
+FROM capture c JOIN host h USING (host_id);
+
+CREATE VIEW events AS
+SELECT h.host, e.event_id, e.tsc, (e.tsc - c.tsc_first) * 1e6 / c.cpu_hz AS us,
+	p.pcpu, p.domid, p.vcpu, t.name AS kind, e.va,
+	CASE WHEN t.pte_shift THEN e.va & ~4095 END AS pt_page,
+	CASE WHEN t.pte_shift THEN (e.va & 4095) >> t.pte_shift END AS slot,
+	e.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = e.host_id AND s.rip = e.rip
+		AND s.domid IN (p.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	e.error_code, e.pte, e.frame, e.count, t.raw_id,
+	(SELECT l.tsc_late FROM event_late l WHERE l.host_id = e.host_id AND l.event_id = e.event_id)
+		AS tsc_late,
+	e.arg1, e.arg2
+FROM event e JOIN event_type t ON t.host_id = e.host_id AND t.type = e.type
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id;
+
+CREATE VIEW forks AS
+SELECT h.host, f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
+	(f.tsc_end - f.tsc_start) * 1e6 / c.cpu_hz AS us,
+	f.mechanism, f.pt_pages, f.ptes, f.faults, f.unhooks, f.rehooks, f.emulations, f.flushes,
+	f.spurious, f.cow_faults, f.complete,
+	(SELECT s.name FROM symbol s WHERE s.host_id = f.host_id AND s.rip = f.rip
+		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event
+FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id;
+
+CREATE VIEW pt_sequences AS
+SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base, q.mechanism,
+	q.tsc_start, q.tsc_end, (q.tsc_end - q.tsc_start) * 1e6 / c.cpu_hz AS us,
+	q.faults, q.ptes, q.unhooks, q.rehooks, q.emulations, q.flushes, q.spurious, q.ended_by,
+	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
+FROM sequence q JOIN capture c ON c.host_id = q.host_id JOIN host h ON h.host_id = q.host_id;
+
+CREATE VIEW spurious_faults AS
+SELECT e.host, s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
+	s.other_vcpu, s.confidence, s.other_event, s.gap
+FROM spurious_fault s JOIN host h ON h.host_id = s.host_id
+	JOIN events e ON e.host = h.host AND e.event_id = s.event_id;
+
+CREATE VIEW flushes AS
+SELECT h.host, f.fork_id, f.mechanism, f.cause, f.reach, f.flushes, f.cpus, k.ptes,
+	f.flushes * 1.0 / nullif(k.ptes, 0) AS flushes_per_pte
+FROM flush f JOIN host h ON h.host_id = f.host_id
+	LEFT JOIN fork k ON k.host_id = f.host_id AND k.fork_id = f.fork_id;
+
+CREATE VIEW losses AS
+SELECT h.host, l.pcpu, l.tsc_first, l.tsc_last, l.lost, l.domid, l.vcpu
+FROM loss l JOIN host h ON h.host_id = l.host_id;
+
+CREATE VIEW episodes AS
+SELECT h.host, e.episode_id, e.domid, e.tsc_start, e.tsc_end,
+	(e.tsc_end - e.tsc_start) * 1e6 / c.cpu_hz AS us,
+	e.fixups, e.pages, e.dirtied, e.round_pages, e.rounds, e.faults,
+	e.fixups * 1.0 * c.cpu_hz / nullif(e.tsc_end - e.tsc_start, 0) AS fixups_per_second,
+	e.fixups * 1.0 / nullif(e.dirtied, 0) AS fixups_per_dirtied,
+	e.complete, e.ended_by, e.first_event, e.last_event
+FROM episode e JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id;
+
+CREATE VIEW rounds AS
+SELECT h.host, r.episode_id, r.round, e.domid, r.tsc_start, r.tsc_end,
+	(r.tsc_end - r.tsc_start) * 1e6 / c.cpu_hz AS us,
+	r.fixups, r.pages, r.dirtied,
+	r.fixups * 1.0 * c.cpu_hz / nullif(r.tsc_end - r.tsc_start, 0) AS fixups_per_second,
+	r.fixups * 1.0 / nullif(r.dirtied, 0) AS fixups_per_dirtied,
+	r.ended_by
+FROM episode_round r JOIN episode e ON e.host_id = r.host_id AND e.episode_id = r.episode_id
+	JOIN capture c ON c.host_id = r.host_id JOIN host h ON h.host_id = r.host_id;
+
+CREATE VIEW episode_forks AS
+SELECT h.host, g.episode_id, g.domid, g.pt_pages, g.ptes_per_page, g.inside, g.outside,
+	g.cycles_inside, g.cycles_outside,
+	g.cycles_inside * 1e6 / c.cpu_hz AS us_inside,
+	g.cycles_outside * 1e6 / c.cpu_hz AS us_outside,
+	(g.cycles_inside - g.cycles_outside) * 1e6 / c.cpu_hz AS us_added
+FROM (SELECT s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page,
+		sum(s.inside) AS inside, sum(1 - s.inside) AS outside,
+		avg(CASE WHEN s.inside = 1 THEN s.cycles END) AS cycles_inside,
+		avg(CASE WHEN s.inside = 0 THEN s.cycles END) AS cycles_outside
+	FROM (SELECT e.host_id, e.episode_id, e.domid, f.pt_pages,
+			CAST(round(f.ptes * 1.0 / f.pt_pages) AS INTEGER) AS ptes_per_page,
+			f.tsc_end - f.tsc_start AS cycles,
+			CASE WHEN f.tsc_start <= e.tsc_end AND f.tsc_end >= e.tsc_start
+				THEN 1 ELSE 0 END AS inside
+		FROM episode e JOIN fork f ON f.host_id = e.host_id AND f.domid = e.domid
+		WHERE f.complete = 1 AND f.pt_pages > 0 AND (
+			(f.tsc_start <= e.tsc_end AND f.tsc_end >= e.tsc_start) OR NOT EXISTS (
+				SELECT 1 FROM episode o WHERE o.host_id = f.host_id AND o.domid = f.domid
+					AND f.tsc_start <= o.tsc_end AND f.tsc_end >= o.tsc_start))) s
+	GROUP BY s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page) g
+	JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;

@@ -1,0 +1,305 @@
+-- SPDX-License-Identifier: GPL-2.0-or-later
+-- The way into PostgreSQL for fleets that outgrow one machine.  Run it once in an empty database:
+--	xenfault export --to postgresql --schema | psql -d fleet
+-- and load hosts, again and again:
+--	xenfault export --to postgresql --host web1 web1.db | psql -d fleet
+-- The tables are those of fleet.sql, the views too: the same names and columns, with host in front.
+-- docs/fleet.md tells how to partition and shard it.
+
+\set ON_ERROR_STOP on
+\set QUIET on
+BEGIN;
+
+-- Addresses, PTEs and TSCs have 64 bits without a sign; bigint has 63.  A domain over numeric keeps their
+-- value, so that they compare, sort and add up as they should, at about 12 bytes instead of 8; stored as
+-- two's complement in a bigint, each comparison in each query would have to know better.
+CREATE DOMAIN u64 AS numeric(20) CHECK (VALUE >= 0 AND VALUE <= 18446744073709551615);
+
+-- 0x..., as xenfault shows it.
+CREATE FUNCTION hex(value u64) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+	SELECT CASE WHEN value = 0 THEN '0x0' ELSE '0x' || ltrim(
+		lpad(to_hex(div(value, 4294967296)::bigint), 8, '0')
+		|| lpad(to_hex(mod(value, 4294967296)::bigint), 8, '0'), '0') END
+$$;
+
+-- The other way: WHERE va >= address('0xffff888000000000').
+CREATE FUNCTION address(hex text) RETURNS u64 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+	SELECT (('x' || left(digits, 8))::bit(32)::bigint::numeric * 4294967296
+		+ ('x' || right(digits, 8))::bit(32)::bigint)::u64
+	FROM (SELECT lpad(regexp_replace(hex, '^0[xX]', ''), 16, '0') AS digits) d
+$$;
+
+CREATE FUNCTION us_between(first u64, last u64, cpu_hz bigint) RETURNS float8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+	SELECT (last - first)::float8 * 1e6::float8 / cpu_hz::float8
+$$;
+
+CREATE TABLE host (
+	host_id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	host text NOT NULL UNIQUE
+);
+
+-- host_id comes from the session while a host is loaded: the stream does not know the number.
+CREATE TABLE capture (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	source text NOT NULL, format text NOT NULL, records bigint NOT NULL,
+	events bigint NOT NULL, lost_records bigint NOT NULL, unknown_records bigint NOT NULL,
+	tsc_first u64, tsc_last u64, cpu_hz bigint, complete smallint NOT NULL,
+	tool_version text NOT NULL,
+	PRIMARY KEY (host_id)
+);
+
+CREATE TABLE event_kind (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	kind integer NOT NULL, name text NOT NULL, what text NOT NULL,
+	PRIMARY KEY (host_id, kind)
+);
+
+CREATE TABLE event_place (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	place integer NOT NULL, pcpu integer NOT NULL, domid integer, vcpu integer,
+	PRIMARY KEY (host_id, place)
+);
+
+CREATE TABLE event_type (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	type integer NOT NULL, kind integer NOT NULL, name text NOT NULL,
+	raw_id bigint NOT NULL, pte_shift integer,
+	PRIMARY KEY (host_id, type)
+);
+
+CREATE TABLE event (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	event_id bigint NOT NULL, tsc u64, place integer NOT NULL, type integer NOT NULL,
+	va u64, rip u64, error_code bigint, pte u64, frame u64, count u64, arg1 u64, arg2 u64
+) PARTITION BY LIST (host_id);
+CREATE TABLE event_rest PARTITION OF event DEFAULT;
+CREATE INDEX ON event (host_id, event_id);
+
+CREATE TABLE event_late (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	event_id bigint NOT NULL, tsc_late u64 NOT NULL,
+	PRIMARY KEY (host_id, event_id)
+);
+
+CREATE TABLE loss (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	loss_id bigint NOT NULL, pcpu integer NOT NULL, tsc_first u64, tsc_last u64,
+	lost bigint NOT NULL, domid integer, vcpu integer,
+	PRIMARY KEY (host_id, loss_id)
+);
+
+CREATE TABLE record_count (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	raw_id bigint NOT NULL, words integer NOT NULL, name text, fits smallint NOT NULL,
+	records bigint NOT NULL,
+	PRIMARY KEY (host_id, raw_id, words)
+);
+
+CREATE TABLE doubt (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	code text NOT NULL, count bigint NOT NULL, tsc u64, "offset" bigint, text text NOT NULL,
+	PRIMARY KEY (host_id, code)
+);
+
+CREATE TABLE symbol (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	domid integer NOT NULL, rip u64 NOT NULL, name text NOT NULL,
+	PRIMARY KEY (host_id, domid, rip)
+);
+
+CREATE TABLE fork (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	fork_id bigint NOT NULL, domid integer, vcpu integer, tsc_start u64 NOT NULL,
+	tsc_end u64 NOT NULL, tsc_pin u64, mechanism text NOT NULL, pt_pages bigint NOT NULL,
+	ptes bigint NOT NULL, faults bigint NOT NULL, unhooks bigint NOT NULL,
+	rehooks bigint NOT NULL, emulations bigint NOT NULL, flushes bigint NOT NULL,
+	spurious bigint NOT NULL, cow_faults bigint NOT NULL, complete smallint NOT NULL,
+	rip u64, ended_by text NOT NULL, doubt text, first_event bigint NOT NULL,
+	last_event bigint NOT NULL,
+	PRIMARY KEY (host_id, fork_id)
+);
+
+CREATE TABLE sequence (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	sequence_id bigint NOT NULL, fork_id bigint, domid integer, vcpu integer, pt_page u64,
+	frame u64, va_base u64, mechanism text NOT NULL, tsc_start u64 NOT NULL,
+	tsc_end u64 NOT NULL, tsc_slack bigint NOT NULL, faults bigint NOT NULL,
+	ptes bigint NOT NULL, unhooks bigint NOT NULL, rehooks bigint NOT NULL,
+	emulations bigint NOT NULL, flushes bigint NOT NULL, spurious bigint NOT NULL,
+	ended_by text NOT NULL, complete smallint NOT NULL, cow_faults bigint NOT NULL,
+	first_event bigint NOT NULL, last_event bigint NOT NULL
+) PARTITION BY LIST (host_id);
+CREATE TABLE sequence_rest PARTITION OF sequence DEFAULT;
+CREATE INDEX ON sequence (host_id, sequence_id);
+CREATE INDEX ON sequence (host_id, fork_id);
+
+CREATE TABLE spurious_fault (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	event_id bigint NOT NULL, cause text NOT NULL, other_vcpu integer, other_event bigint,
+	gap bigint, confidence text NOT NULL,
+	PRIMARY KEY (host_id, event_id)
+);
+
+CREATE TABLE flush (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	fork_id bigint, mechanism text, cause text NOT NULL, reach text NOT NULL,
+	flushes bigint NOT NULL, cpus bigint
+);
+CREATE INDEX ON flush (host_id, fork_id);
+
+CREATE TABLE episode (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	episode_id bigint NOT NULL, domid integer, tsc_start u64 NOT NULL, tsc_end u64 NOT NULL,
+	fixups bigint NOT NULL, pages bigint, dirtied bigint, round_pages bigint,
+	rounds bigint NOT NULL, faults bigint NOT NULL, complete smallint NOT NULL,
+	ended_by text NOT NULL, first_event bigint NOT NULL, last_event bigint NOT NULL,
+	PRIMARY KEY (host_id, episode_id)
+);
+
+CREATE TABLE episode_round (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	episode_id bigint NOT NULL, round integer NOT NULL, tsc_start u64 NOT NULL,
+	tsc_end u64 NOT NULL, fixups bigint NOT NULL, pages bigint, dirtied bigint,
+	ended_by text NOT NULL,
+	PRIMARY KEY (host_id, episode_id, round)
+);
+
+CREATE TABLE finding (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	code text NOT NULL, count bigint NOT NULL, text text NOT NULL,
+	PRIMARY KEY (host_id, code)
+);
+
+-- What a stream begins with: the host's rows go, and those that the stream brings take their place, in
+-- one transaction.
+CREATE FUNCTION xenfault_load(name text, version integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	id integer;
+BEGIN
+	IF version <> 1 THEN
+		RAISE EXCEPTION 'the stream is of schema %, these tables are of schema 1', version;
+	END IF;
+	INSERT INTO host (host) SELECT name WHERE NOT EXISTS (SELECT 1 FROM host WHERE host = name)
+		ON CONFLICT DO NOTHING;
+	SELECT host_id INTO id FROM host WHERE host = name FOR UPDATE;
+	DELETE FROM capture WHERE host_id = id;
+	DELETE FROM event_kind WHERE host_id = id;
+	DELETE FROM event_place WHERE host_id = id;
+	DELETE FROM event_type WHERE host_id = id;
+	DELETE FROM event WHERE host_id = id;
+	DELETE FROM event_late WHERE host_id = id;
+	DELETE FROM loss WHERE host_id = id;
+	DELETE FROM record_count WHERE host_id = id;
+	DELETE FROM doubt WHERE host_id = id;
+	DELETE FROM symbol WHERE host_id = id;
+	DELETE FROM fork WHERE host_id = id;
+	DELETE FROM sequence WHERE host_id = id;
+	DELETE FROM spurious_fault WHERE host_id = id;
+	DELETE FROM flush WHERE host_id = id;
+	DELETE FROM episode WHERE host_id = id;
+	DELETE FROM episode_round WHERE host_id = id;
+	DELETE FROM finding WHERE host_id = id;
+	PERFORM set_config('xenfault.host_id', id::text, true);
+END
+$$;
+
+CREATE VIEW trace AS
+SELECT h.host, c.source, c.format, c.records, c.events, c.lost_records, c.unknown_records, c.tsc_first,
+	c.tsc_last, c.cpu_hz, c.complete, c.tool_version
+FROM capture c JOIN host h USING (host_id);
+
+CREATE VIEW events AS
+SELECT h.host, e.event_id, e.tsc, us_between(c.tsc_first, e.tsc, c.cpu_hz) AS us,
+	p.pcpu, p.domid, p.vcpu, t.name AS kind, e.va,
+	(CASE WHEN t.pte_shift > 0 THEN e.va - mod(e.va, 4096) END)::u64 AS pt_page,
+	CASE WHEN t.pte_shift > 0 THEN mod(e.va, 4096)::integer >> t.pte_shift END AS slot,
+	e.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = e.host_id AND s.rip = e.rip
+		AND s.domid IN (p.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	e.error_code, e.pte, e.frame, e.count, t.raw_id,
+	(SELECT l.tsc_late FROM event_late l WHERE l.host_id = e.host_id AND l.event_id = e.event_id)
+		AS tsc_late,
+	e.arg1, e.arg2
+FROM event e JOIN event_type t ON t.host_id = e.host_id AND t.type = e.type
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id;
+
+CREATE VIEW forks AS
+SELECT h.host, f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
+	us_between(f.tsc_start, f.tsc_end, c.cpu_hz) AS us,
+	f.mechanism, f.pt_pages, f.ptes, f.faults, f.unhooks, f.rehooks, f.emulations, f.flushes,
+	f.spurious, f.cow_faults, f.complete,
+	(SELECT s.name FROM symbol s WHERE s.host_id = f.host_id AND s.rip = f.rip
+		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event
+FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id;
+
+CREATE VIEW pt_sequences AS
+SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base, q.mechanism,
+	q.tsc_start, q.tsc_end, us_between(q.tsc_start, q.tsc_end, c.cpu_hz) AS us,
+	q.faults, q.ptes, q.unhooks, q.rehooks, q.emulations, q.flushes, q.spurious, q.ended_by,
+	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
+FROM sequence q JOIN capture c ON c.host_id = q.host_id JOIN host h ON h.host_id = q.host_id;
+
+CREATE VIEW spurious_faults AS
+SELECT e.host, s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
+	s.other_vcpu, s.confidence, s.other_event, s.gap
+FROM spurious_fault s JOIN host h ON h.host_id = s.host_id
+	JOIN events e ON e.host = h.host AND e.event_id = s.event_id;
+
+CREATE VIEW flushes AS
+SELECT h.host, f.fork_id, f.mechanism, f.cause, f.reach, f.flushes, f.cpus, k.ptes,
+	f.flushes::float8 / nullif(k.ptes, 0)::float8 AS flushes_per_pte
+FROM flush f JOIN host h ON h.host_id = f.host_id
+	LEFT JOIN fork k ON k.host_id = f.host_id AND k.fork_id = f.fork_id;
+
+CREATE VIEW losses AS
+SELECT h.host, l.pcpu, l.tsc_first, l.tsc_last, l.lost, l.domid, l.vcpu
+FROM loss l JOIN host h ON h.host_id = l.host_id;
+
+CREATE VIEW episodes AS
+SELECT h.host, e.episode_id, e.domid, e.tsc_start, e.tsc_end,
+	us_between(e.tsc_start, e.tsc_end, c.cpu_hz) AS us,
+	e.fixups, e.pages, e.dirtied, e.round_pages, e.rounds, e.faults,
+	e.fixups::float8 * c.cpu_hz::float8
+		/ nullif(e.tsc_end - e.tsc_start, 0)::float8 AS fixups_per_second,
+	e.fixups::float8 / nullif(e.dirtied, 0)::float8 AS fixups_per_dirtied,
+	e.complete, e.ended_by, e.first_event, e.last_event
+FROM episode e JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id;
+
+CREATE VIEW rounds AS
+SELECT h.host, r.episode_id, r.round, e.domid, r.tsc_start, r.tsc_end,
+	us_between(r.tsc_start, r.tsc_end, c.cpu_hz) AS us,
+	r.fixups, r.pages, r.dirtied,
+	r.fixups::float8 * c.cpu_hz::float8
+		/ nullif(r.tsc_end - r.tsc_start, 0)::float8 AS fixups_per_second,
+	r.fixups::float8 / nullif(r.dirtied, 0)::float8 AS fixups_per_dirtied,
+	r.ended_by
+FROM episode_round r JOIN episode e ON e.host_id = r.host_id AND e.episode_id = r.episode_id
+	JOIN capture c ON c.host_id = r.host_id JOIN host h ON h.host_id = r.host_id;
+
+CREATE VIEW episode_forks AS
+SELECT h.host, g.episode_id, g.domid, g.pt_pages, g.ptes_per_page, g.inside, g.outside,
+	g.cycles_inside, g.cycles_outside,
+	g.cycles_inside * 1e6::float8 / c.cpu_hz::float8 AS us_inside,
+	g.cycles_outside * 1e6::float8 / c.cpu_hz::float8 AS us_outside,
+	(g.cycles_inside - g.cycles_outside) * 1e6::float8 / c.cpu_hz::float8 AS us_added
+FROM (SELECT s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page,
+		sum(s.inside) AS inside, sum(1 - s.inside) AS outside,
+		avg(CASE WHEN s.inside = 1 THEN s.cycles END) AS cycles_inside,
+		avg(CASE WHEN s.inside = 0 THEN s.cycles END) AS cycles_outside
+	FROM (SELECT e.host_id, e.episode_id, e.domid, f.pt_pages,
+			round(f.ptes::numeric / f.pt_pages)::integer AS ptes_per_page,
+			(f.tsc_end - f.tsc_start)::float8 AS cycles,
+			CASE WHEN f.tsc_start <= e.tsc_end AND f.tsc_end >= e.tsc_start
+				THEN 1 ELSE 0 END AS inside
+		FROM episode e JOIN fork f ON f.host_id = e.host_id AND f.domid = e.domid
+		WHERE f.complete = 1 AND f.pt_pages > 0 AND (
+			(f.tsc_start <= e.tsc_end AND f.tsc_end >= e.tsc_start) OR NOT EXISTS (
+				SELECT 1 FROM episode o WHERE o.host_id = f.host_id AND o.domid = f.domid
+					AND f.tsc_start <= o.tsc_end AND f.tsc_end >= o.tsc_start))) s
+	GROUP BY s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page) g
+	JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;
+
+COMMIT;
