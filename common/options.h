@@ -31,7 +31,7 @@
 	X(MERGE, "merge", "HOST=DB ...", "many hosts' captures in one database")                  \
 	X(EXPORT, "export", "DB", "CSV, JSON lines, Perfetto, PostgreSQL")                        \
 	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
-	X(TUI, "tui", "DB", "the forks and their faults on a screen, down to one fault")          \
+	X(TUI, "tui", "DB", "the forks and their faults on a screen")                             \
 	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
 	X(VERSION, "version", "", "version and features")
 
