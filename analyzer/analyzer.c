@@ -56,12 +56,18 @@ static struct xf_domain *domain_of(struct xf_analyzer *a, bool known, uint32_t i
 static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *event)
 {
 	bool known = event->has & XF_HAS_OWNER;
-	struct xf_domain *d = domain_of(a, known, known ? event->domid : event->pcpu);
-	uint64_t *slot = d ? xf_map_put(&d->vcpus, known ? event->vcpu : 0) : NULL;
-	struct xf_vcpu *v;
+	uint32_t id = known ? event->domid : event->pcpu, number = known ? event->vcpu : 0;
+	struct xf_vcpu *v = a->last;
+	struct xf_domain *d;
+	uint64_t *slot;
 
+	/* most events are of the vCPU of the one before */
+	if (v && v->number == number && v->known == known && v->domain->id == id)
+		return v;
+	d = domain_of(a, known, id);
 	if (!d)
 		return NULL;
+	slot = xf_map_put(&d->vcpus, number);
 	if (!slot) {
 		xf_fail_nomem(a->err);
 		return NULL;
@@ -74,11 +80,12 @@ static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *eve
 		}
 		v->domain = d;
 		v->known = known;
-		v->number = known ? event->vcpu : 0;
+		v->number = number;
 		v->pcpu = event->pcpu;
 		*slot = (uintptr_t)v;
 	}
-	return (struct xf_vcpu *)(uintptr_t)*slot;
+	a->last = (struct xf_vcpu *)(uintptr_t)*slot;
+	return a->last;
 }
 
 /*

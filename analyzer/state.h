@@ -246,10 +246,11 @@ struct xf_analyzer {
 	struct xf_map cow;     /* fork id -> COW breaks */
 	struct xf_map cow_new; /* fork id -> 1: the row does not know the latest of them */
 	int64_t next_fork, next_sequence, next_episode;
-	size_t nepisodes;   /* open ones */
-	size_t frame_words; /* of their sets of frames */
-	uint64_t domctl;    /* TSC of the last one, 0 = none */
-	int64_t event_id;   /* the current event */
+	size_t nepisodes;     /* open ones */
+	size_t frame_words;   /* of their sets of frames */
+	uint64_t domctl;      /* TSC of the last one, 0 = none */
+	int64_t event_id;     /* the current event */
+	struct xf_vcpu *last; /* whose the event before it was, NULL = none */
 	uint64_t findings[XF_FINDING_COUNT];
 	struct xf_flushes flushes[XF_CAUSES][XF_REACHES]; /* outside of forks */
 	struct xf_error *err;				  /* of the current call */
