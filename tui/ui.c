@@ -61,7 +61,10 @@ static void look_at_keys(struct xf_tui *ui)
 {
 	struct xf_tui_event event = ui->screen->key(ui->screen->data, 0);
 
-	if (event.key == XF_KEY_ESC || event.key == XF_KEY_STOP || event.key == XF_KEY_LOST)
+	if (ui->background && event.key)
+		ui->interrupted = true;
+	if ((event.key == XF_KEY_ESC && ui->waiting) || event.key == XF_KEY_STOP ||
+		event.key == XF_KEY_LOST)
 		ui->interrupted = true;
 	else if (event.key && ui->queued < (int)(sizeof(ui->queue) / sizeof(ui->queue[0])))
 		ui->queue[ui->queued++] = event.key;
@@ -77,14 +80,14 @@ static int on_progress(void *data)
 
 	if (xf_tui_term_signal())
 		return 1;
-	if (!ui->waiting)
+	if (!ui->waiting && !ui->background)
 		return 0;
 	now = xf_tui_now();
 	if (now - ui->wait_looked < 20000000)
 		return ui->interrupted;
 	ui->wait_looked = now;
 	look_at_keys(ui);
-	if (now - ui->wait_since > 50000000 && now - ui->wait_shown > 100000000) {
+	if (ui->waiting && now - ui->wait_since > 50000000 && now - ui->wait_shown > 100000000) {
 		ui->wait_shown = now;
 		xf_tui_draw_waiting(ui);
 	}
@@ -415,6 +418,8 @@ int xf_tui_open(struct xf_tui *ui, sqlite3 *db, const struct xf_tui_options *opt
 		.redraw = true,
 		.pending = true,
 		.list_rows = 1,
+		.break_even = options->break_even,
+		.break_even_bound = "",
 		.mouse = options->mouse};
 	ui->grid.utf8 = ui->units.utf8 = utf8;
 	sqlite3_progress_handler(db, PROGRESS_STEPS, on_progress, ui);

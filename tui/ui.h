@@ -203,10 +203,15 @@ struct xf_tui {
 
 	/* a statement that takes long */
 	const char *waiting; /* what for; NULL = it may not be stopped by Esc */
+	bool background;     /* nobody waits for it: any key stops it and is obeyed */
 	int64_t wait_since, wait_looked, wait_shown;
 	int64_t seen, seen_low, seen_high; /* ids a sort has looked at */
 	bool interrupted;
 	int queue[32], queued; /* keys typed meanwhile */
+
+	/* entries per page from which unhooking pays; 0 = unknown */
+	double break_even;
+	const char *break_even_bound; /* ">=", "~" ... */
 
 	struct {
 		const struct xf_tui_source *source;

@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/policy.h"
 #include "tui/format.h"
 #include "tui/source.h"
 #include "tui/ui.h"
 
 #define BINS  12
 #define BATCH 100 /* forks per step of the histogram */
+#define TRIES 20  /* keys that may stop the search for the break-even */
 
 /* Upper bounds of the bins. */
 static const int bounds[BINS] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 511, 512};
@@ -28,6 +30,7 @@ struct forks_data {
 	bool again;		/* the database changed meanwhile */
 	int64_t fork;		/* of `one`, -1 = none yet */
 	bool single;		/* show `one` */
+	int tries;		/* to find the break-even */
 };
 
 static void count_page(struct histogram *h, int64_t ptes)
@@ -94,6 +97,48 @@ static void forks_close(struct xf_tui_view *view)
 	free(view->data);
 }
 
+/* True where the capture shows both mechanisms: nothing else tells where they meet. */
+static bool may_break_even(struct xf_tui *ui)
+{
+	int64_t n[2];
+
+	return !xf_tui_query(ui->db, "SELECT sum(unhooks), sum(emulations) FROM forks", 0, 0, n, 2,
+		       NULL) &&
+	       n[0] && n[1];
+}
+
+/* The break-even as `xenfault policy` finds it; a key stops the search, which is then begun again. */
+static void find_break_even(struct xf_tui *ui, struct forks_data *d)
+{
+	static const struct xf_policy_filter all = {
+		.domid = -1, .vcpu = -1, .fork = -1, .to = UINT64_MAX};
+	static const char *const signs[] = {
+		[XF_EXACT] = "", [XF_AT_LEAST] = ">=", [XF_AT_MOST] = "<=", [XF_ABOUT] = "~"};
+	struct xf_policy_forks forks = {0};
+	struct xf_price even = {0};
+	struct xf_units units;
+	int code;
+
+	ui->background = true;
+	ui->interrupted = false;
+	ui->wait_looked = xf_tui_now();
+	code = xf_policy_load(ui->db, &all, &forks, NULL);
+	if (!code)
+		code = xf_policy_measure(ui->db, &forks, &units, NULL);
+	if (!code)
+		even = xf_policy_break_even(
+			&units, XF_MECH_UNHOOK, units.cost[XF_UNIT_UNHOOKS].value, 0);
+	xf_policy_free(&forks);
+	ui->background = false;
+	if (code == -XF_INTERRUPTED)
+		return;
+	d->tries = TRIES;
+	if (even.known && even.value > 0 && even.value <= 512) {
+		ui->break_even = even.value;
+		ui->break_even_bound = signs[even.bound];
+	}
+}
+
 static int forks_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_error *err)
 {
 	struct forks_data *d = view->data;
@@ -110,7 +155,15 @@ static int forks_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_e
 		return code ? code : 1;
 	if (d->last >= 0)
 		d->all = d->fresh;
-	return d->again ? forks_refresh(view, err) < 0 ? -XF_DB : 1 : 0;
+	if (d->again)
+		return forks_refresh(view, err) < 0 ? -XF_DB : 1;
+	if (d->tries >= TRIES || view->ui->break_even > 0 || view->ui->options->follow)
+		return 0;
+	if (!d->tries++ && !may_break_even(view->ui))
+		d->tries = TRIES;
+	else
+		find_break_even(view->ui, d);
+	return d->tries < TRIES;
 }
 
 static void forks_totals(struct xf_tui_view *view, char *text, size_t size)
@@ -215,7 +268,7 @@ static void forks_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int 
 	struct forks_data *d = view->data;
 	const struct xf_tui_row *row = xf_tui_selected(view);
 	const struct histogram *h = d->single ? &d->one : &d->all;
-	double even = view->ui->options->break_even;
+	double even = view->ui->break_even;
 	int width = (grid->width - 1) / BINS < 8 ? (grid->width - 1) / BINS : 8, x = 1;
 	char which[64] = "all forks";
 
@@ -235,7 +288,7 @@ static void forks_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int 
 		"PTEs changed per PT page, %s (%lld pages)", which, (long long)h->pages);
 	if (even > 0)
 		xf_tui_putf(grid, x + 1, y + 1, grid->width - x - 1, XF_TUI_WARN,
-			"; break-even at %.1f", even);
+			"; break-even at %s%.1f", view->ui->break_even_bound, even);
 	for (int bin = 0; bin < BINS; bin++)
 		draw_bin(grid, h, bin, 1 + bin * width, y + 2, rows - 4, width);
 	if (even > 0)
