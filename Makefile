@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            everything below build/        make demo     the main job on a real trace
 # make check      all tests that need no Xen     make bench    speed
+# make check-deb  builds the Debian packages, installs and removes them
 # make check-xen  boots Xen in QEMU              make install  PREFIX= DESTDIR=
 # make fuzz       hostile traces, FUZZ_SECONDS=  make clean
 # Variables: CC, SAN=1 (ASan and UBSan), V=1, O=DIR, WITHOUT_XENCTRL=1, WITHOUT_NCURSES=1
@@ -95,6 +96,8 @@ $(O)/tests/standin.so: tests/standin/xenctrl.c
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -Werror -Wshadow -O2 -g -shared -fPIC -pthread -o $@ $< -ldl
 
+$(O)/cli/cmd_version.o: XF_CFLAGS += -DXF_NCURSES='"$(shell $(PKG_CONFIG) --modversion ncursesw)"'
+
 # what xentrace(path) needs, once more for a shared object
 ext_src = $(wildcard common/*.c schemas/*.c) $(addprefix collector/,vtab.c functions.c reader.c pump.c \
 	pcpu.c framer.c record.c source.c ring.c doubt.c)
@@ -149,6 +152,7 @@ $(O)/schema_sql.o $(O)/profiles.o: $(O)/%.o: $(O)/%.c
 
 deps:
 	@sh tests/setup.sh $(if $(filter check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev man-db mandoc bash-completion zsh,) \
+		$(if $(filter check-deb,$(MAKECMDGOALS)),debhelper dpkg-dev lintian fakeroot bash-completion man-db libxen-dev,) \
 		$(if $(filter check-xen,$(MAKECMDGOALS)),python3 libxen-dev,)
 
 # make reads pkg-config's answers before deps has run, so what builds runs in a second make
@@ -231,6 +235,10 @@ run-check: all unit $(standin)
 		$(if $(standin),$(foreach t,drain record_standin,"O=$(O) python3 tests/$(t).py" \
 			"SAN=1 O=$(O)/san python3 tests/$(t).py"))
 
+.PHONY: check-deb
+check-deb: deps
+	@sh tests/run.sh "sh tests/deb.sh"
+
 .PHONY: run-check-xen
 run-check-xen: all
 	@sh tests/run.sh $(foreach t,$(wildcard tests/xen/*.py),"O=$(O) python3 $(t)")
@@ -246,6 +254,8 @@ install: all
 	$(if $(extension),$(Q)$(put) $(to)/lib/xenfault $(extension))
 	$(if $(man_pages),$(Q)$(put) $(to)/share/man/man1 $(O)/man/*.1)
 	$(if $(man_pages),$(Q)$(put) $(to)/share/man/man5 $(O)/man/*.5)
+	$(if $(man_pages),$(Q)$(put) $(to)/share/bash-completion/completions $(O)/completions/xenfault)
+	$(if $(man_pages),$(Q)$(put) $(to)/share/zsh/site-functions $(O)/completions/_xenfault)
 	$(Q)$(put) $(doc) $(wildcard README.md) LICENSE docs/*.md
 	$(Q)$(put) $(doc)/examples $(filter-out %.sh examples/profiles,$(wildcard examples/*))
 	$(Q)$(put) $(doc)/examples/profiles $(wildcard examples/profiles/*)

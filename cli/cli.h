@@ -24,6 +24,9 @@ xf_command_fn xf_cmd_import, xf_cmd_record, xf_cmd_analyze, xf_cmd_info, xf_cmd_
 /* True after SIGINT, SIGTERM or SIGHUP (main.c catches them for the commands that write). */
 bool xf_stop_requested(void);
 
+/* Where xenfault-drain is, to be freed; NULL = nowhere. */
+char *xf_drain_path(void);
+
 /* A warning on stderr, one line. */
 void xf_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

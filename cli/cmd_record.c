@@ -70,7 +70,7 @@ static double now(void)
 }
 
 /* xenfault-drain stands beside xenfault in the build, or in libexec once installed. */
-static char *drain_path(void)
+char *xf_drain_path(void)
 {
 	char self[PATH_MAX], *slash, *path = NULL;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -100,7 +100,7 @@ static int start_drain(struct record *r, struct xf_error *err)
 
 	if (!r->drain_path)
 		return xf_fail(err, XF_MISSING,
-			"this build has no xenfault-drain (libxenctrl was not there: package libxen-dev); "
+			"there is no xenfault-drain beside this program (Debian: package xenfault-record; a build needs libxen-dev); "
 			"--via takes the stream of another program, such as --via 'xentrace /dev/stdout | cat'");
 	if (o->events) {
 		argv[n++] = (char *)"-e";
@@ -573,7 +573,7 @@ int xf_cmd_record(struct xf_options *options, struct xf_error *err)
 	int code = path ? check(options, path, err) : xf_fail_nomem(err);
 
 	r.path = path;
-	r.drain_path = options->via ? NULL : drain_path();
+	r.drain_path = options->via ? NULL : xf_drain_path();
 	r.producer = r.command = (struct xf_child){.out = -1, .in = -1, .news = -1};
 	signal(SIGPIPE, SIG_IGN);
 	if (!code)

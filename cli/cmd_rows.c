@@ -258,6 +258,30 @@ static int check_fork(sqlite3 *db, const struct xf_options *o, struct xf_error *
 	return code;
 }
 
+/* No fork at all: why that may be, on stderr. */
+static int tell_no_forks(sqlite3 *db, struct xf_error *err)
+{
+	int64_t forks = 0, writes = 0;
+	int code = xf_db_int(db, "SELECT count(*) FROM fork", &forks, err);
+
+	if (!code && !forks)
+		code = xf_db_int(db,
+			"SELECT count(*) FROM (SELECT 1 FROM events WHERE kind IN"
+			" ('emulate', 'unhook', 'batch') LIMIT 1)",
+			&writes, err);
+	if (code || forks)
+		return code;
+	if (writes)
+		fputs("no fork was found: none ran while this was recorded, or only of processes so small\n"
+		      "that they leave no run of writes; xenfault pages lists what was written\n",
+			stderr);
+	else
+		fputs("no fork was found: the capture has no writes to page tables at all; record the classes\n"
+		      "pv, shadow and sched (xenfault record does, xentrace -e all does)\n",
+			stderr);
+	return 0;
+}
+
 static int list(const struct listing *l, struct xf_options *o, struct xf_error *err)
 {
 	struct xf_column text_columns[16], *columns = text_columns;
@@ -296,6 +320,8 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 				where, l->by_fork && o->format == XF_FORMAT_TEXT ? FORKS_ONLY : "",
 				l->order, (long long)o->limit),
 			columns, n, o->format, err);
+	if (!code && o->format == XF_FORMAT_TEXT && !strcmp(l->view, "forks"))
+		code = tell_no_forks(db, err);
 	if (!code && o->format == XF_FORMAT_TEXT)
 		code = xf_print_doubts(db, err);
 	if (columns != text_columns && columns)

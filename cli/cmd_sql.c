@@ -12,6 +12,7 @@
 #include "collector/functions.h"
 #include "collector/vtab.h"
 #include "common/db.h"
+#include "common/suggest.h"
 
 #define MEASURED 200 /* rows looked at to find the widths of a text table */
 
@@ -129,6 +130,34 @@ static int print(sqlite3_stmt *stmt, const struct xf_options *o, struct xf_error
 	return code < 0 ? code : closed;
 }
 
+/* "no such column: x" of SQLite: which of those that there are could be meant? */
+static int bad_sql(sqlite3 *db, struct xf_error *err)
+{
+	static const char tables[] =
+		"SELECT name FROM pragma_table_list WHERE type IN ('view', 'virtual')";
+	static const char columns[] =
+		"SELECT p.name FROM pragma_table_list l JOIN pragma_table_info(l.name) p"
+		" WHERE l.type = 'view' AND l.name NOT LIKE 'sqlite%'";
+	struct xf_suggest suggest;
+	sqlite3_stmt *stmt = NULL;
+	char text[512];
+	const char *word;
+
+	snprintf(text, sizeof(text), "%s", sqlite3_errmsg(db));
+	word = strstr(text, "no such ") ? strrchr(text, ' ') : NULL;
+	if (!word)
+		return xf_fail(err, XF_USAGE, "SQL: %s", text);
+	word = strrchr(word, '.') ? strrchr(word, '.') + 1 : word + 1;
+	suggest = xf_suggest_for(word);
+	if (sqlite3_prepare_v2(db, strstr(text, "no such table") ? tables : columns, -1, &stmt,
+		    NULL) == SQLITE_OK)
+		while (sqlite3_step(stmt) == SQLITE_ROW)
+			xf_suggest_offer(&suggest, (const char *)sqlite3_column_text(stmt, 0));
+	sqlite3_finalize(stmt);
+	return xf_fail(err, XF_USAGE, "SQL: %s%s; xenfault-db(5) tells the views and their columns",
+		text, xf_suggest_text(&suggest));
+}
+
 /* One statement and nothing behind it. */
 static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, struct xf_error *err)
 {
@@ -137,7 +166,7 @@ static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, struct xf_
 	int code;
 
 	if (sqlite3_prepare_v2(db, sql, -1, stmt, &rest) != SQLITE_OK)
-		return xf_fail(err, XF_USAGE, "SQL: %s", sqlite3_errmsg(db));
+		return bad_sql(db, err);
 	if (!*stmt)
 		return xf_fail(err, XF_USAGE, "SQL: the statement is empty");
 	if (!sqlite3_stmt_readonly(*stmt))

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "common/db.h"
+#include "common/suggest.h"
 #include "common/version.h"
 
 static volatile sig_atomic_t stop;
@@ -199,6 +200,21 @@ void xf_progress_end(struct xf_progress *p)
 		fputs("\r\033[K", stderr);
 }
 
+static int no_command(const char *name, struct xf_error *err)
+{
+	struct xf_suggest suggest = xf_suggest_for(name);
+	struct stat st;
+
+	for (int i = 0; i < XF_CMD_COUNT; i++)
+		xf_suggest_offer(&suggest, xf_commands[i].name);
+	if (!stat(name, &st))
+		return xf_fail(err, XF_USAGE,
+			"%s is a file: a command has to stand before it, such as: xenfault %s %s",
+			name, xf_is_database(name) ? "forks" : "import", name);
+	return xf_fail(err, XF_USAGE, "no command %s%s; xenfault help lists them", name,
+		xf_suggest_text(&suggest));
+}
+
 int xf_cmd_help(struct xf_options *options, struct xf_error *err)
 {
 	int command;
@@ -220,16 +236,8 @@ int xf_cmd_help(struct xf_options *options, struct xf_error *err)
 	}
 	command = xf_command_by_name(options->args[0]);
 	if (command < 0)
-		return xf_fail(
-			err, XF_USAGE, "no command %s; xenfault help lists them", options->args[0]);
+		return no_command(options->args[0], err);
 	xf_options_help_command(stdout, (enum xf_command)command);
-	return 0;
-}
-
-int xf_cmd_version(struct xf_options *options, struct xf_error *err)
-{
-	(void)options, (void)err;
-	printf("xenfault %s\nSQLite %s\n", XF_VERSION, sqlite3_libversion());
 	return 0;
 }
 
@@ -270,7 +278,7 @@ static int run(int argc, char **argv, struct xf_error *err)
 	if (!strcmp(argv[1], "--version"))
 		command = XF_CMD_VERSION;
 	if (command < 0)
-		return xf_fail(err, XF_USAGE, "no command %s; xenfault help lists them", argv[1]);
+		return no_command(argv[1], err);
 	options.command = (enum xf_command)command;
 	code = xf_options_parse(&options, argc - 1, argv + 1, err);
 	if (code)

@@ -180,7 +180,8 @@ static const char *other_file(const uint8_t *p, size_t have)
 			return known[i].what;
 	for (size_t i = 0; i < have; i++)
 		if (p[i])
-			return "no window header and no fixed-size records at its start";
+			return "no window header and no fixed-size records at its start; it has to be "
+			       "what xentrace itself writes, not the text of xenalyze or another tool";
 	return "it holds only zeroes (xentrace -M writes such a file when nothing was recorded)";
 }
 

@@ -75,6 +75,10 @@ int xf_source_open(struct xf_source **source, const char *path, struct xf_error 
 		fd = dup(STDIN_FILENO);
 	else
 		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		return xf_fail(err, XF_IO,
+			"cannot read %s: Permission denied; its owner can, or root: sudo cat it into a file of yours",
+			path);
 	if (fd < 0)
 		return xf_fail_errno(err, XF_IO, "cannot read %s", path);
 	code = xf_source_fd(source, fd, strcmp(path, "-") ? path : "standard input", err);

@@ -24,7 +24,9 @@ int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
 		errno = sys;
 		if (sys)
 			return xf_fail_errno(err, XF_IO, "%s: %s", what, sqlite3_errmsg(db));
-		return xf_fail(err, XF_IO, "%s: %s", what, sqlite3_errmsg(db));
+		return xf_fail(err, XF_IO,
+			"%s: %s; is the disk full, or the file over a limit (ulimit -f)?", what,
+			sqlite3_errmsg(db));
 	}
 	if ((code & 0xff) == SQLITE_NOTADB)
 		return xf_fail(err, XF_FORMAT, "%s: not a SQLite database", what);
@@ -137,6 +139,10 @@ static int open_as(sqlite3 **db, const char *path, int read_only, bool fleet, st
 	int code;
 
 	*db = NULL;
+	if (access(path, R_OK) && errno == EACCES)
+		return xf_fail(err, XF_IO,
+			"cannot read %s: Permission denied; its owner can, or root: sudo cat it into a file of yours",
+			path);
 	if (access(path, R_OK))
 		return xf_fail_errno(err, XF_IO, "cannot read %s", path);
 	if (sqlite3_open_v2(path, db, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,

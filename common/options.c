@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/suggest.h"
+
 const struct xf_command_info xf_commands[XF_CMD_COUNT] = {
 #define X(id, name, args, summary) [XF_CMD_##id] = {name, args, summary},
 	XF_COMMANDS(X)
@@ -498,6 +500,37 @@ int xf_command_by_name(const char *name)
 	return -1;
 }
 
+/* An option that no option of this command is like: perhaps it is one of other commands. */
+static const char *elsewhere(const char *name, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < NOPTIONS; i++)
+		for (int c = 0; c < XF_CMD_COUNT; c++)
+			if (!strcmp(table[i].name, name) && table[i].commands & 1u << c &&
+				used < size)
+				used += (size_t)snprintf(text + used, size - used, "%s%s",
+					used ? ", " : "; it is one of ", xf_commands[c].name);
+	return text;
+}
+
+static int unknown_option(const char *name, const char *command, struct xf_error *err)
+{
+	char word[64], others[160];
+	struct xf_suggest suggest;
+	int bit = xf_command_by_name(command);
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name + 2, "="), name + 2);
+	suggest = xf_suggest_for(word);
+	for (size_t i = 0; i < NOPTIONS; i++)
+		if (table[i].commands & 1u << bit)
+			xf_suggest_offer(&suggest, table[i].name);
+	elsewhere(word, others, sizeof(others));
+	return xf_fail(err, XF_USAGE, "xenfault %s has no option %s%s; see: xenfault %s --help",
+		command, name, *others ? others : xf_suggest_text(&suggest), command);
+}
+
 static int parse_error(int argc, char **argv, int key, const char *command, struct xf_error *err)
 {
 	const char *name = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
@@ -511,8 +544,7 @@ static int parse_error(int argc, char **argv, int key, const char *command, stru
 			command);
 	if (optopt >= 256)
 		return xf_fail(err, XF_USAGE, "%s takes no value", name);
-	return xf_fail(err, XF_USAGE, "xenfault %s has no option %s; see: xenfault %s --help",
-		command, name, command);
+	return unknown_option(name, command, err);
 }
 
 int xf_options_parse(struct xf_options *o, int argc, char **argv, struct xf_error *err)

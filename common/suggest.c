@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The nearest word.  In: a word and candidates.  Out: "; did you mean X?". */
+/* The nearest word.  In: a word and candidates.  Out: " (did you mean X?)". */
 #include "common/suggest.h"
 
 #include <stdio.h>
@@ -61,6 +61,6 @@ const char *xf_suggest_text(struct xf_suggest *s)
 
 	s->text[0] = '\0';
 	if (*s->best && s->distance <= (length < 4 ? 1 : length < 8 ? 2 : 3))
-		snprintf(s->text, sizeof(s->text), "; did you mean %s?", s->best);
+		snprintf(s->text, sizeof(s->text), " (did you mean %s?)", s->best);
 	return s->text;
 }

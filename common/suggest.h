@@ -17,7 +17,7 @@ struct xf_suggest xf_suggest_for(const char *word);
 /* Considers a candidate; it is copied. */
 void xf_suggest_offer(struct xf_suggest *suggest, const char *candidate);
 
-/* "; did you mean X?", or "" where nothing is near; valid until the next call on it. */
+/* " (did you mean X?)", or "" where nothing is near; valid until the next call on it. */
 const char *xf_suggest_text(struct xf_suggest *suggest);
 
 #endif

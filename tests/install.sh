@@ -29,6 +29,7 @@ make --no-print-directory O="$build" DESTDIR="$root" PREFIX=/opt/xf install >"$r
 verdict "make install puts everything in its place" "$(missing bin/xenfault libexec/xenfault/forkdirty \
 	libexec/xenfault/forkcow libexec/xenfault/race lib/xenfault/xenfault.so \
 	share/man/man1/xenfault.1 share/man/man1/xenfault-record.1 share/man/man5/xenfault-db.5 \
+	share/bash-completion/completions/xenfault share/zsh/site-functions/_xenfault \
 	share/doc/xenfault/LICENSE share/doc/xenfault/live.md share/doc/xenfault/examples/forkdirty.c \
 	share/doc/xenfault/examples/dom0-dirty.bin.zst share/doc/xenfault/examples/record-forkdirty.sh)"
 verdict "make install stays below DESTDIR and PREFIX" \
