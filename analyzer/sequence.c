@@ -195,7 +195,8 @@ int xf_sequence_rehooked(
 		return 0;
 	}
 	s = (struct xf_sequence *)(uintptr_t)*slot;
-	s->tsc_end = event->tsc;
+	/* of records that float, both times are the earliest possible: the end comes after the start */
+	s->tsc_end = event->tsc > s->tsc_start ? event->tsc : s->tsc_start;
 	s->last_event = event_id;
 	s->costs.rehooks = 1;
 	if (event->has & XF_HAS_COUNT)
