@@ -105,6 +105,7 @@ for name, shell in (("bash", BASH), ("zsh", ZSH)):
         assert {"d0", "d0v0", "d0v1"} <= set(got), got
         got = shell.tab("xenfault export some.db --to per")
         assert "fetto" in got or "perfetto" in got, got
+        assert "gresql" in shell.tab("xenfault export some.db --to post"), "format"
         assert "pt_sequences" in shell.tab("xenfault export some.db --view pt"), "view"
 
     @case(f"{name}: the only database of the folder is at hand without being named")

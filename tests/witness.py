@@ -36,35 +36,55 @@ def threads(log):
     return {int(m[1]) for m in found if m and int(m[2], 16) & 0x100}
 
 
-def fork_times(log):
+def logged_forks(log):
     """
-    Sorted (time of sched_process_fork, vCPU that copied the page tables).  That is where the task
-    pinned the copy, if the log says so: it may be moved to another vCPU before the fork is over.
+    [(time of sched_process_fork, function: time -> vCPU of the forking task then)], in order of time.
+    The kernel may move the task between the copy of its page tables and that event.  Where the log
+    has no migrations, it was where it pinned the copy, if the log says so.
     """
-    shared, pinned, found = threads(log), {}, []
+    shared, pinned, moves, found = threads(log), {}, {}, []
     for cpu, tsc, event, text, task in log:
         if event == "xen_mmu_pgd_pin":
             pinned[task] = cpu
+        elif event == "sched_migrate_task":
+            pid, origin = re.search(r"pid=(\d+) .*orig_cpu=(\d+)", text).groups()
+            moves.setdefault(int(pid), []).append((tsc, int(origin)))
         elif event == "sched_process_fork":
             if int(re.search(r"child_pid=(\d+)", text)[1]) not in shared:
-                found.append((tsc, pinned.pop(task, cpu)))
-    return sorted(found)
+                found.append((tsc, task, cpu, pinned.pop(task, cpu)))
+
+    def place(tsc, task, cpu, pin):
+        if not moves:
+            return lambda time: pin
+        return lambda time: next((origin for t, origin in moves.get(task, ()) if time < t < tsc), cpu)
+
+    return [(fork[0], place(*fork)) for fork in sorted(found)]
 
 
 def match_forks(db, log):
     """
-    Each fork of domain 0 while the log runs has a sched_process_fork of its own: same vCPU, after
-    its end.  Returns how many forks, and how many the kernel logged but for known threads.
+    Each fork of domain 0 while the log runs has a sched_process_fork of its own: of a task that was on
+    the fork's vCPU when it began, and after its end.  Returns how many forks, and how many the kernel logged but for known threads.
     """
-    logged = fork_times(log)
+    logged = logged_forks(log)
     found = db.execute(
         "SELECT tsc_start, tsc_end, vcpu, fork_id FROM forks WHERE domid = 0 AND tsc_end BETWEEN ? AND ?"
         " ORDER BY tsc_end", (min(e[1] for e in log), max(e[1] for e in log))).fetchall()
-    used = set()
-    for _, end, vcpu, fork_id in found:
-        after = [(t, cpu) for t, cpu in logged if cpu == vcpu and t > end and (t, cpu) not in used]
-        assert after, f"fork {fork_id} on vCPU {vcpu} has no sched_process_fork of its own"
-        used.add(after[0])
+    taken = {}  # index in logged -> index in found
+
+    def match(i, seen):
+        """Finds one for fork i; others may have to take another one."""
+        start, end, vcpu, _ = found[i]
+        for k, (time, place) in enumerate(logged):
+            if k not in seen and time > end and place(start) == vcpu:
+                seen.add(k)
+                if k not in taken or match(taken[k], seen):
+                    taken[k] = i
+                    return True
+        return False
+
+    for i, (_, _, vcpu, fork_id) in enumerate(found):
+        assert match(i, set()), f"fork {fork_id} on vCPU {vcpu} has no sched_process_fork of its own"
     return len(found), len(logged)
 
 
