@@ -175,6 +175,7 @@ $(O)/bench/%: tests/bench/%.c $(O)/libxenfault.a
 run-bench: all $(bench_bin) $(standin)
 	@sh tests/bench/bench.sh $(O)
 	@sh tests/bench/live.sh $(O)
+	@XENFAULT=$(O)/xenfault python3 tests/tui.py --bench
 
 demo_db = $(O)/demo.db
 run-demo: all

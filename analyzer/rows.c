@@ -21,6 +21,12 @@ static const char insert_spurious[] =
 	"INSERT INTO spurious_fault (event_id, cause, other_vcpu, other_event, gap, confidence)"
 	" VALUES (?, ?, ?, ?, ?, ?)";
 
+static const char add_sequence_spurious[] =
+	"UPDATE sequence SET spurious = spurious + 1, faults = faults + 1 WHERE sequence_id = ?";
+
+static const char add_fork_spurious[] =
+	"UPDATE fork SET spurious = spurious + 1, faults = faults + 1 WHERE fork_id = ?";
+
 static const char *const sql[XF_STATEMENTS] = {
 	[XF_INSERT_FORK] = insert_fork,
 	[XF_INSERT_SEQUENCE] = insert_sequence,
@@ -29,6 +35,8 @@ static const char *const sql[XF_STATEMENTS] = {
 	[XF_FORGET_FORK] = "UPDATE sequence SET fork_id = NULL WHERE fork_id = ?",
 	[XF_MOVE_FORK] = "UPDATE sequence SET fork_id = ?2 WHERE fork_id = ?1",
 	[XF_SET_BASE] = "UPDATE sequence SET va_base = ?2 WHERE sequence_id = ?1",
+	[XF_ADD_SEQUENCE_SPURIOUS] = add_sequence_spurious,
+	[XF_ADD_FORK_SPURIOUS] = add_fork_spurious,
 	[XF_ADD_COW] = "UPDATE sequence SET cow_faults = cow_faults + 1 WHERE sequence_id = ?",
 	[XF_INSERT_EPISODE] =
 		"INSERT OR REPLACE INTO episode (episode_id, domid, tsc_start, tsc_end, fixups, pages, dirtied,"
@@ -272,4 +280,16 @@ int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	add(stmt, 5, f->n);
 	add_if(stmt, 6, f->has_cpus, f->cpus);
 	return run(a, stmt);
+}
+
+int xf_rows_add_sequence_spurious(struct xf_analyzer *a, int64_t sequence_id)
+{
+	add(a->statements[XF_ADD_SEQUENCE_SPURIOUS], 1, (uint64_t)sequence_id);
+	return run(a, a->statements[XF_ADD_SEQUENCE_SPURIOUS]);
+}
+
+int xf_rows_add_fork_spurious(struct xf_analyzer *a, int64_t fork_id)
+{
+	add(a->statements[XF_ADD_FORK_SPURIOUS], 1, (uint64_t)fork_id);
+	return run(a, a->statements[XF_ADD_FORK_SPURIOUS]);
 }

@@ -99,6 +99,23 @@ static int returned(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t tsc)
  * Xen found nothing to do: the page is still unhooked for another vCPU, or was hooked again, by
  * another vCPU or for one.
  */
+/* The hook is closed already, its row is written; its fork may still be open. */
+static int charge(struct xf_analyzer *a, struct xf_domain *d, const struct xf_hook_history *last)
+{
+	int code = xf_rows_add_sequence_spurious(a, last->sequence_id);
+
+	if (code || !last->fork_id)
+		return code;
+	for (struct xf_fork *f = d->forks; f; f = f->next) {
+		if (f->id != last->fork_id)
+			continue;
+		f->costs.spurious++;
+		f->costs.faults++;
+		return 0;
+	}
+	return xf_rows_add_fork_spurious(a, last->fork_id);
+}
+
 int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	uint64_t *slot = xf_map_get(&v->domain->by_l2, event->va >> 21);
@@ -107,6 +124,7 @@ int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct 
 	const struct xf_vcpu *owner = NULL;
 	uint64_t since = event->tsc;
 	int64_t other = 0;
+	int code;
 
 	slot = xf_map_get(&v->domain->last_hook, event->va >> 21);
 	last = slot ? (struct xf_hook_history *)(uintptr_t)*slot : NULL;
@@ -119,6 +137,9 @@ int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct 
 		owner = last->rehooker != v ? last->rehooker : last->owner;
 		other = last->event;
 		since = last->rehooked;
+		code = charge(a, v->domain, last);
+		if (code)
+			return code;
 	}
 	return xf_rows_spurious(a, a->event_id, "reported",
 		owner && owner != v && owner->known ? (int)owner->number : -1, other,
@@ -162,6 +183,8 @@ int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 		code = xf_rows_spurious(a, a->event_id, "rehooked", (int)last->owner->number,
 			last->event, (int64_t)(event->tsc - last->rehooked),
 			*word & bit ? "certain" : "likely");
+		if (!code)
+			code = charge(a, v->domain, last);
 	}
 	return code;
 }
@@ -251,6 +274,8 @@ int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_vcpu *v,
 	last->unhooked = s->tsc_start;
 	last->rehooked = event->tsc;
 	last->event = event_id;
+	last->sequence_id = s->id;
+	last->fork_id = s->fork ? s->fork->id : 0;
 	return 0;
 }
 

@@ -128,9 +128,10 @@ struct xf_change {
 /* When a page-table page was unhooked last, and hooked again. */
 struct xf_hook_history {
 	const struct xf_vcpu *owner, *rehooker;
-	uint64_t unhooked, rehooked; /* TSC */
-	int64_t event;		     /* the rehook */
-	uint64_t present[8];	     /* slots that faults have shown to hold a present entry */
+	uint64_t unhooked, rehooked;  /* TSC */
+	int64_t event;		      /* the rehook */
+	int64_t sequence_id, fork_id; /* 0 = no fork */
+	uint64_t present[8];	      /* slots that faults have shown to hold a present entry */
 };
 
 struct xf_vcpu {
@@ -232,6 +233,8 @@ enum xf_statement {
 	XF_SET_BASE,
 	XF_SET_COW,
 	XF_ADD_COW,
+	XF_ADD_SEQUENCE_SPURIOUS,
+	XF_ADD_FORK_SPURIOUS,
 	XF_INSERT_FLUSH,
 	XF_INSERT_EPISODE,
 	XF_INSERT_ROUND,
@@ -267,6 +270,9 @@ int xf_rows_forget_fork(struct xf_analyzer *a, int64_t fork_id);
 int xf_rows_move_fork(struct xf_analyzer *a, int64_t from, int64_t to);
 int xf_rows_set_base(struct xf_analyzer *a, int64_t sequence_id, uint64_t va_base);
 int xf_rows_set_cow(struct xf_analyzer *a, int64_t fork_id, uint64_t n);
+/* One more fault that the sequence, or the fork, has cost another vCPU. */
+int xf_rows_add_sequence_spurious(struct xf_analyzer *a, int64_t sequence_id);
+int xf_rows_add_fork_spurious(struct xf_analyzer *a, int64_t fork_id);
 int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id);
 int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	enum xf_cause cause, enum xf_reach reach, const struct xf_flushes *f);
