@@ -24,5 +24,8 @@ verdict "the library neither exits nor prints" \
 	"$(nm -u "$build/libxenfault.a" | grep -wE 'exit|abort|perror|printf|puts|stdout|stderr|initscr' | sort -u)"
 verdict "one file talks to curses" "$(grep -lE '#include <(n?curses|ncursesw/)' $(find common schemas collector analyzer cli tui -name '*.[ch]') | sed 1d)"
 verdict "one file talks to libxenctrl" "$(grep -l '#include <xenctrl.h>' $(find common schemas collector analyzer cli tui -name '*.[ch]') | sed 1d)"
+verdict "collector, analyzer and tui share the schema and common/ only" \
+	"$(grep -lE '#include "(analyzer|tui|cli)/' collector/*.[ch]; grep -lE '#include "(collector|tui|cli)/' analyzer/*.[ch]
+	grep -lE '#include "(collector|analyzer|cli)/' tui/*.[ch]; grep -lE '#include "(collector|analyzer|tui|cli)/' common/*.[ch] schemas/*.[ch])"
 verdict "every file names its licence" "$(grep -L SPDX-License-Identifier $sources)"
 exit $status

@@ -14,14 +14,21 @@
 
 enum xf_tui_color { XF_COLOR_AUTO, XF_COLOR_NEVER, XF_COLOR_8, XF_COLOR_256, XF_COLOR_ALWAYS };
 
+struct sqlite3;
+
 struct xf_tui_options {
 	const char *path; /* the database */
 	bool follow;	  /* it is being written: show what comes */
 	bool ascii;	  /* no Unicode, whatever the locale says */
 	bool mouse;
 	enum xf_tui_color color;
-	uint64_t cpu_hz;    /* 0 = what the database says */
-	double break_even;  /* PTEs per page at which unhooking begins to pay, 0 = unknown */
+	uint64_t cpu_hz;   /* 0 = what the database says */
+	double break_even; /* PTEs per page at which unhooking begins to pay, 0 = unknown */
+	/*
+	 * How to find it in the capture, NULL = not at all: fills *value (0 = unknown) and *bound (a
+	 * string that lives on: "", ">=", "<=", "~").  Stops with -XF_INTERRUPTED when the database is.
+	 */
+	int (*find_break_even)(struct sqlite3 *db, double *value, const char **bound);
 	const char *script; /* keys instead of a terminal, NULL = none; @FILE = one script a line */
 	int width, height;  /* of the script's screen */
 	FILE *output;	    /* for the script's screens and the rows of `y` */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/policy.h"
 #include "tui/format.h"
 #include "tui/source.h"
 #include "tui/ui.h"
@@ -110,32 +109,21 @@ static bool may_break_even(struct xf_tui *ui)
 /* The break-even as `xenfault policy` finds it; a key stops the search, which is then begun again. */
 static void find_break_even(struct xf_tui *ui, struct forks_data *d)
 {
-	static const struct xf_policy_filter all = {
-		.domid = -1, .vcpu = -1, .fork = -1, .to = UINT64_MAX};
-	static const char *const signs[] = {
-		[XF_EXACT] = "", [XF_AT_LEAST] = ">=", [XF_AT_MOST] = "<=", [XF_ABOUT] = "~"};
-	struct xf_policy_forks forks = {0};
-	struct xf_price even = {0};
-	struct xf_units units;
+	const char *bound = "";
+	double value = 0;
 	int code;
 
 	ui->background = true;
 	ui->interrupted = false;
 	ui->wait_looked = xf_tui_now();
-	code = xf_policy_load(ui->db, &all, &forks, NULL);
-	if (!code)
-		code = xf_policy_measure(ui->db, &forks, &units, NULL);
-	if (!code)
-		even = xf_policy_break_even(
-			&units, XF_MECH_UNHOOK, units.cost[XF_UNIT_UNHOOKS].value, 0);
-	xf_policy_free(&forks);
+	code = ui->options->find_break_even(ui->db, &value, &bound);
 	ui->background = false;
 	if (code == -XF_INTERRUPTED)
 		return;
 	d->tries = TRIES;
-	if (even.known && even.value > 0 && even.value <= 512) {
-		ui->break_even = even.value;
-		ui->break_even_bound = signs[even.bound];
+	if (!code && value > 0 && value <= 512) {
+		ui->break_even = value;
+		ui->break_even_bound = bound;
 	}
 }
 
@@ -157,7 +145,8 @@ static int forks_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_e
 		d->all = d->fresh;
 	if (d->again)
 		return forks_refresh(view, err) < 0 ? -XF_DB : 1;
-	if (d->tries >= TRIES || view->ui->break_even > 0 || view->ui->options->follow)
+	if (d->tries >= TRIES || view->ui->break_even > 0 || view->ui->options->follow ||
+		!view->ui->options->find_break_even)
 		return 0;
 	if (!d->tries++ && !may_break_even(view->ui))
 		d->tries = TRIES;
