@@ -26,7 +26,8 @@ static void execute(char *const argv[], int in, int out, int news, int report, b
 		setpgid(0, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGINT, SIG_DFL);
+	/* a pipeline's filters must not end before its source: see xf_child_producer() */
+	signal(SIGINT, own_group && news < 0 ? SIG_IGN : SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 	/* ignored signals stay ignored over exec, handled ones do not */

@@ -23,7 +23,9 @@ struct xf_child {
 
 /*
  * Starts a producer: stdout is a pipe, and where status is set stdin and descriptor 3 are too.  It
- * leads a process group of its own, so that Ctrl-C reaches it through us, in order.
+ * leads a process group of its own, so that Ctrl-C reaches it through us, in order.  Without status it
+ * starts with SIGINT ignored, as in "xentrace | cat": SIGINT then ends xentrace, which catches it
+ * and turns tracing off while cat still takes what it writes.
  */
 int xf_child_producer(
 	struct xf_child *child, char *const argv[], bool status, struct xf_error *err);

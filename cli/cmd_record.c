@@ -29,6 +29,7 @@
 #define STEP_MS	    200	   /* between two transactions while nothing waits */
 #define SETTLE_MS   1500   /* without a byte for so long: what was read is final (many polls) */
 #define STOP_MS	    3000   /* a producer that was asked to end may take so long */
+#define POLITE_MS   400	   /* one that is not ours gets SIGTERM after that, if SIGINT does not do */
 #define BACKLOG	    (32u << 20) /* bytes not stored yet at the end that are worth a word */
 
 struct record {
@@ -47,6 +48,8 @@ struct record {
 	uint64_t cpu_hz;
 	double began, ran, fed,
 		stopped; /* seconds; ran: tracing is on; ran, stopped: 0 = not yet */
+	double asked;	 /* when the producer was told to end, 0 = not yet */
+	int sent;	 /* the last signal it got */
 	double shown;
 	bool visible;			 /* the status line */
 	uint64_t written, shown_records; /* bytes, records at the last look */
@@ -349,12 +352,33 @@ static bool should_stop(struct record *r)
 	return r->started && xf_child_ended(&r->command);
 }
 
+/* Makes the producer end; called again and again until it has. */
+static void end_producer(struct record *r)
+{
+	double t = now();
+	int number = 0;
+
+	if (xf_child_ended(&r->producer))
+		return;
+	if (!r->asked)
+		number = r->drain ? SIGTERM : SIGINT;
+	else if (t - r->asked > STOP_MS / 1000.0)
+		number = SIGKILL;
+	else if (t - r->asked > POLITE_MS / 1000.0)
+		number = SIGTERM;
+	if (!r->asked)
+		r->asked = t;
+	if (number && number != r->sent)
+		xf_child_stop(&r->producer, number);
+	r->sent = number ? number : r->sent;
+}
+
 static void stop(struct record *r)
 {
 	struct xf_spool_state state;
 
 	r->stopped = now();
-	xf_child_stop(&r->producer, SIGTERM);
+	end_producer(r);
 	xf_spool_state(r->spool, &state);
 	if (state.waiting < BACKLOG)
 		return;
@@ -385,10 +409,8 @@ static int capture(struct record *r, struct xf_error *err)
 		code = start_command(r, err);
 		if (!code && !r->stopped && should_stop(r))
 			stop(r);
-		if (r->stopped && now() - r->stopped > STOP_MS / 1000.0 &&
-			!xf_child_ended(&r->producer))
-			xf_child_stop(&r->producer, SIGKILL);
-		xf_child_ended(&r->producer);
+		if (r->stopped)
+			end_producer(r);
 		if (!code)
 			code = take(r, &ended, &more, err);
 		show(r);
@@ -409,8 +431,12 @@ static int producer_result(struct record *r, bool ours, bool *whole, struct xf_e
 	double deadline = now() + STOP_MS / 1000.0;
 	int status;
 
-	while (!xf_child_ended(&r->producer) && now() < deadline)
+	while (!xf_child_ended(&r->producer) && now() < deadline) {
+		/* after a failure of ours too it must leave Xen as it found it */
+		if (ours || r->asked)
+			end_producer(r);
 		usleep(10000);
+	}
 	listen_drain(r);
 	xf_child_close(&r->producer);
 	status = r->producer.wait_status;
@@ -554,9 +580,6 @@ static int run(struct record *r, struct xf_error *err)
 		code = capture(r, err);
 	if (!code)
 		code = spool_result(r, err);
-	/* after a failure of ours too the producer must leave Xen as it found it */
-	if (code)
-		xf_child_stop(&r->producer, SIGTERM);
 	closing = producer_result(r, code != 0, &whole, code ? NULL : err);
 	if (!code)
 		code = closing;

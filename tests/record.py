@@ -123,6 +123,26 @@ for number in (signal.SIGTERM, signal.SIGHUP):
         equal(rows(DB, "SELECT complete FROM trace"), [(1,)], "complete")
 
 
+@case("record: the source of a --via pipeline ends before its filters, and its last words are kept")
+def _():
+    clean()
+    path = unpack("dom0-smp.bin")
+    source = os.path.join(WORK, "source.py")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("import signal, sys\n"
+                   f"data = open({path!r}, 'rb').read()\n"
+                   "signal.signal(signal.SIGINT, lambda *_: None)\n"
+                   "sys.stdout.buffer.write(data[:700001]); sys.stdout.flush()\n"
+                   "signal.pause()\n"
+                   "sys.stdout.buffer.write(data[700001:])\n")
+    child = start("--via", f"python3 {source} | cat")
+    wait_for("SELECT count(*) FROM events", lambda n: n > 1000)
+    child.send_signal(signal.SIGTERM)
+    equal(child.wait(20), 0, "status")
+    lib.database("dom0-smp").close()
+    same(DB, os.path.join(WORK, "dom0-smp.db"))
+
+
 @case("record: kill -9 leaves a valid database, marked as cut short")
 def _():
     clean()

@@ -117,22 +117,27 @@ def match_faults(db, log, symbols):
         events = db.execute(
             "SELECT tsc, va, rip, error_code FROM events WHERE kind = 'page_fault' AND domid = 0"
             " AND vcpu = ? ORDER BY event_id", (cpu,)).fetchall()
-        at = 0
-        for i, (tsc, va, ip, code) in enumerate(faults):
-            address = None if va.startswith("(") or not va.startswith("0x") else int(va, 16)
-            while at < len(events):
-                e_tsc, e_va, e_rip, e_code = events[at]
-                e_va, e_rip = e_va & (1 << 64) - 1, e_rip & (1 << 64) - 1
-                at += 1
-                # the first line of the log may belong to a fault just before the capture
-                if e_tsc <= tsc and e_code == code and (address is None or e_va == address) and (
-                        int(ip, 16) == e_rip if ip.startswith("0x") else ip in function(e_rip)):
-                    total += 1
-                    break
-                assert e_tsc < faults[0][0] or i == 0, \
-                    f"event at {e_tsc} on vCPU {cpu} is not in the log before {tsc} {va} {ip}"
-            else:
-                assert i == 0, f"vCPU {cpu}: no event for the fault at {tsc} {va} {ip}"
+
+        def same(event, fault):
+            (e_tsc, e_va, e_rip, e_code), (tsc, va, ip, code) = event, fault
+            e_va, e_rip = e_va & (1 << 64) - 1, e_rip & (1 << 64) - 1
+            return e_tsc <= tsc and e_code == code and (
+                not va.startswith("0x") or e_va == int(va, 16)) and (
+                    int(ip, 16) == e_rip if ip.startswith("0x") else ip in function(e_rip))
+
+        # the log begins in the middle: its first fault is the last one like it before that time
+        first = [n for n, event in enumerate(events) if same(event, faults[0])]
+        if not first:  # it may belong to a fault just before the capture
+            faults = faults[1:]
+            first = [n for n, event in enumerate(events) if same(event, faults[0])]
+        assert first, f"vCPU {cpu}: no event for the log's first faults"
+        at = first[-1]
+        for fault in faults:
+            assert at < len(events), f"vCPU {cpu}: no event for the fault {fault}"
+            assert same(events[at], fault), \
+                f"event at {events[at][0]} on vCPU {cpu} is not in the log before {fault}"
+            at += 1
+            total += 1
     return total
 
 

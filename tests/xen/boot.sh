@@ -70,6 +70,11 @@ for file in "$build"/xenfault "$build"/xenfault-drain "$build"/examples/* \
 	/usr/lib/xen-$xen_version/bin/xentrace "$@"; do
 	if [ -f "$file" ]; then add "$file"; fi
 done
+for terminal in l/linux v/vt100 x/xterm; do
+	for folder in /lib/terminfo /usr/share/terminfo; do
+		[ ! -e "$folder/$terminal" ] || install -D "$folder/$terminal" "$root/lib/terminfo/$terminal"
+	done
+done
 # loaded by pthread_exit() at run time only
 for library in /lib/x86_64-linux-gnu/libgcc_s.so.1; do
 	if [ -e "$library" ]; then

@@ -76,6 +76,8 @@ def readers_never_wait(r):
     check("locked" not in r.text("reader.err"), r.text("reader.err"))
     counts = [int(line) for line in r.text("reader.events").split() if line.isdigit()]
     check(len(set(counts)) > 3 and counts == sorted(counts), f"events seen: {counts}")
+    equal(int(r.text("tui.exit")), 0, "exit status of xenfault tui --follow")
+    check("forks" in r.text("tui.screen") and "locked" not in r.text("tui.screen"), "the screen")
     wal = max(int(line) for line in r.text("wal.sizes").split())
     check(wal <= WAL_LIMIT, f"WAL of {wal} bytes")
 
@@ -161,34 +163,42 @@ def example_reports(r):
 
 
 def docs_to_the_letter(r):
-    commands = documented()
-    check(len(commands) >= 12, f"{len(commands)} commands found")
-    for i, command in enumerate(commands):
+    for i, command in enumerate(sum(documented(), [])):
         equal(int(r.text(f"docs/{i}.exit")), 0, f"{command} ({r.text(f'docs/{i}.err')})")
 
 
 def documented():
-    """The commands in the shell blocks of docs/live.md."""
+    """The commands in the shell blocks of docs/live.md, then those of README's section."""
     with open(os.path.join(TOP, "docs", "live.md"), encoding="utf-8") as file:
         blocks = re.findall(r"^```sh\n(.*?)^```", file.read(), re.M | re.S)
-    return [line for block in blocks for line in block.splitlines()]
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as file:
+        section = re.search(r"^## On a running host\n(.*?)^## ", file.read(), re.M | re.S)[1]
+    live = [line for block in blocks for line in block.splitlines()]
+    readme = re.findall(r"^    (\S.*)", section, re.M)
+    check(len(live) >= 12 and len(readme) >= 4, f"{len(live)} and {len(readme)} commands found")
+    return live, readme
 
 
 def commands_script(path):
     """Runs them one by one; one that goes on until Ctrl-C beside the next two."""
+    live, readme = documented()
     with open(path, "w", encoding="utf-8") as file:
-        file.write("#!/bin/sh\n")
+        file.write("#!/bin/sh\nout=$PWD\n")
         stop = None
-        for i, command in enumerate(documented()):
-            quoted = command.replace("'", "'\\''")
-            line = f"setsid sh -c '{quoted}' >{i}.out 2>{i}.err"
+        for i, command in enumerate(live + readme):
+            quoted = "'" + command.replace("'", "'\\''") + "'"
+            line = f"setsid sh -c {quoted} >$out/{i}.out 2>$out/{i}.err"
+            if i == len(live):
+                file.write("mkdir readme\ncd readme\n")
+            if " tui " in command:  # on a terminal, where q is pressed
+                line = f"(sleep 3; printf q) | TERM=linux script -qec {quoted} /dev/null >$out/{i}.err"
             if "until Ctrl-C" in command:
                 stop = i
                 file.write(f"{line} &\nprocess=$!\nsleep 2\n")
                 continue
-            file.write(f"{line}\necho $? >{i}.exit\n")
+            file.write(f"{line}\necho $? >$out/{i}.exit\n")
             if stop is not None and i == stop + 2:
-                file.write(f"kill -INT -$process\nwait $process\necho $? >{stop}.exit\n")
+                file.write(f"kill -INT -$process\nwait $process\necho $? >$out/{stop}.exit\n")
     os.chmod(path, 0o755)
 
 
@@ -202,5 +212,5 @@ if __name__ == "__main__":
         script = os.path.join(folder, "live.commands")
         commands_script(script)
         sys.exit(run_boots("xen-record", (
-            ("record.guest", CASES, (script, os.path.join(TOP, "examples", "record-forkdirty.sh")),
-             ""),)))
+            ("record.guest", CASES, (script, os.path.join(TOP, "examples", "record-forkdirty.sh"),
+                                      "/usr/bin/script"), ""),)))
