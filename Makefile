@@ -53,8 +53,8 @@ endif
 
 examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 
-lib_dirs = common schemas collector analyzer
-lib_src = $(filter-out collector/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
+lib_dirs = common schemas collector/trace collector/store collector/drain analyzer analyzer/cost analyzer/diff
+lib_src = $(filter-out collector/drain/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
 cli_src = $(wildcard cli/*.c tui/*.c)
 lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o $(O)/profiles.o
 cli_obj = $(cli_src:%.c=$(O)/%.o)
@@ -83,12 +83,12 @@ $(O)/xenfault: $(cli_obj) $(O)/libxenfault.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(TUI_LIBS)
 
-$(O)/xenfault-drain: $(O)/collector/drain.o $(O)/libxenfault.a
+$(O)/xenfault-drain: $(O)/collector/drain/drain.o $(O)/libxenfault.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(XEN_LIBS)
 
 # Xen's headers are written in GNU C
-$(O)/collector/drain.o: XF_CFLAGS += -std=gnu11 $(XEN_CPPFLAGS)
+$(O)/collector/drain/drain.o: XF_CFLAGS += -std=gnu11 $(XEN_CPPFLAGS)
 
 # stands in for Xen's libraries in the tests of xenfault-drain
 $(O)/tests/standin.so: tests/standin/xenctrl.c
@@ -99,8 +99,8 @@ $(O)/tests/standin.so: tests/standin/xenctrl.c
 $(O)/cli/cmd_version.o: XF_CFLAGS += -DXF_NCURSES='"$(shell $(PKG_CONFIG) --modversion ncursesw)"'
 
 # what xentrace(path) needs, once more for a shared object
-ext_src = $(wildcard common/*.c schemas/*.c) $(addprefix collector/,vtab.c functions.c reader.c pump.c \
-	pcpu.c framer.c record.c source.c ring.c doubt.c)
+ext_src = $(wildcard common/*.c schemas/*.c) $(wildcard collector/trace/*.c) \
+	$(addprefix collector/,store/vtab.c store/functions.c drain/ring.c)
 ext_obj = $(ext_src:%.c=$(O)/pic/%.o) $(O)/pic/extension/extension.o
 
 $(O)/pic/%.o: %.c | packages
@@ -148,7 +148,7 @@ $(O)/%.o: %.c | packages
 $(O)/schema_sql.o $(O)/profiles.o: $(O)/%.o: $(O)/%.c
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) -c -o $@ $<
 
--include $(ext_obj:.o=.d) $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain.d
+-include $(ext_obj:.o=.d) $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain/drain.d
 
 deps:
 	@sh tests/setup.sh $(if $(filter check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev man-db mandoc bash-completion zsh,) \
@@ -194,10 +194,13 @@ run-demo: all
 
 unit_src = $(wildcard tests/unit/*.c)
 unit_bin = $(unit_src:tests/unit/%.c=$(O)/unit/%)
+$(O)/unit/symbols: unit_obj = $(O)/cli/symbols.o
+$(O)/unit/symbols: $(O)/cli/symbols.o
 $(O)/unit/%: tests/unit/%.c $(O)/libxenfault.a
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(O)/libxenfault.a $(LIBS)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(unit_obj) \
+		$(O)/libxenfault.a $(LIBS)
 
 .PHONY: unit
 unit: $(unit_bin)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analyzer/state.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "schemas/row.h"
 #include "schemas/sql.h"
 

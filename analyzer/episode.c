@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "analyzer/state.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 #define DOMCTL		36	  /* number of the hypercall */
 #define MAX_FRAME_WORDS (1 << 19) /* in all sets; 32 frames each: 64 GiB of memory without holes */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/state.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 static const char insert_fork[] =
 	"INSERT INTO fork (fork_id, domid, vcpu, tsc_start, tsc_end, tsc_pin, mechanism, pt_pages, ptes,"

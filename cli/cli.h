@@ -10,9 +10,9 @@
 #include <stdbool.h>
 
 #include "common/error.h"
-#include "common/options.h"
+#include "cli/options.h"
 #include "common/progress.h"
-#include "collector/reader.h"
+#include "collector/trace/reader.h"
 
 typedef int xf_command_fn(struct xf_options *options, struct xf_error *err);
 

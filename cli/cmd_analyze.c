@@ -3,7 +3,7 @@
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
 #include "cli/symbolize.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 static int store_hz(sqlite3 *db, uint64_t hz, struct xf_error *err)
 {

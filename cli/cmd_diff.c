@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/compare.h"
+#include "analyzer/diff/compare.h"
 #include "cli/cli.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 #define CELL 48
 

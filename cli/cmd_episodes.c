@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 #define MOST	     24 /* columns */
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))

@@ -9,9 +9,9 @@
 
 #include "cli/cli.h"
 #include "cli/symbolize.h"
-#include "collector/pump.h"
-#include "collector/reader.h"
-#include "common/db.h"
+#include "collector/trace/pump.h"
+#include "collector/trace/reader.h"
+#include "schemas/db.h"
 #include "common/map.h"
 #include "schemas/row.h"
 

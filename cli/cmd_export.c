@@ -9,7 +9,7 @@
 #include "cli/export.h"
 #include "cli/export_postgresql.h"
 #include "cli/outfile.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "common/suggest.h"
 #include "schemas/sql.h"
 

@@ -7,7 +7,7 @@
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
 #include "cli/symbolize.h"
-#include "collector/store.h"
+#include "collector/store/store.h"
 
 struct import {
 	struct xf_options *options;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "collector/store.h"
-#include "common/db.h"
+#include "collector/store/store.h"
+#include "schemas/db.h"
 
 /* One statement, each row printed by its own format; the first column is the text. */
 static int print_rows(sqlite3 *db, const char *title, const char *sql, struct xf_error *err)

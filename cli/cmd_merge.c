@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "schemas/fleet.h"
 
 /* The name of a host: some text, without control characters and without # (FLEET#HOST). */

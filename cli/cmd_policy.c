@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/policy.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 /* A profile's text, from a file or built in; the caller frees *buffer. */
 static int profile_text(const char *name, const char **text, char **buffer, struct xf_error *err)

@@ -19,10 +19,10 @@
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/symbolize.h"
-#include "collector/spool.h"
-#include "collector/store.h"
+#include "collector/store/spool.h"
+#include "collector/store/store.h"
 #include "common/cpulist.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "common/eventmask.h"
 
 #define STEP_EVENTS 100000 /* in one transaction at the most */

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/outfile.h"
 #include "cli/report.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "common/version.h"
 
 #define COSTLIEST  10 /* forks in the table */

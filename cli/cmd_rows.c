@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 struct text_column {
 	const char *sql; /* START, DURATION: times, in the unit that is known */

@@ -9,9 +9,9 @@
 
 #include "cli/cli.h"
 #include "cli/symbolize.h"
-#include "collector/functions.h"
-#include "collector/vtab.h"
-#include "common/db.h"
+#include "collector/store/functions.h"
+#include "collector/store/vtab.h"
+#include "schemas/db.h"
 #include "common/suggest.h"
 
 #define MEASURED 200 /* rows looked at to find the widths of a text table */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* xenfault tui: the screen interface.  In: options, a database.  Out: see tui/tui.h. */
-#include "analyzer/policy.h"
+#include "analyzer/cost/policy.h"
 #include "cli/cli.h"
 #include "tui/tui.h"
 

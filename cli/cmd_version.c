@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "common/version.h"
 
 #ifndef XF_NCURSES

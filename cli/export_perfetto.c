@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cli/export.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "common/map.h"
 #include "common/words.h"
 

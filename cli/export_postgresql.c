@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "schemas/fleet.h"
 
 #define MOST_COLUMNS 32

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "common/error.h"
-#include "common/options.h"
+#include "cli/options.h"
 
 /*
  * Writes the capture, or each host of a fleet, as one transaction per host: what the host had goes, its

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "common/db.h"
+#include "schemas/db.h"
 #include "common/suggest.h"
 #include "common/version.h"
 

@@ -6,8 +6,8 @@
 #ifndef XF_CLI_POLICY_H
 #define XF_CLI_POLICY_H
 
-#include "analyzer/policy.h"
-#include "analyzer/profile.h"
+#include "analyzer/cost/policy.h"
+#include "analyzer/cost/profile.h"
 #include "cli/cli.h"
 
 struct xf_policy {

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analyzer/policy.h"
+#include "analyzer/cost/policy.h"
 #include "cli/report.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 #define HEIGHT	   220	/* of the plot area, pixels */
 #define MAX_POINTS 2000 /* of the time line: the costliest forks */

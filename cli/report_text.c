@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/report.h"
-#include "common/db.h"
+#include "schemas/db.h"
 
 void xf_html_text(FILE *file, const char *text)
 {

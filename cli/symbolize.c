@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "collector/symbols.h"
-#include "common/db.h"
+#include "cli/symbols.h"
+#include "schemas/db.h"
 
 struct xf_namer {
 	int n;

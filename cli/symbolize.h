@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "common/options.h"
+#include "cli/options.h"
 
 /* Replaces the table `symbol`: a name for each instruction address of the events that has one. */
 int xf_symbolize(sqlite3 *db, const struct xf_options *options, struct xf_error *err);

@@ -5,8 +5,8 @@
  */
 #include <sqlite3ext.h>
 
-#include "collector/functions.h"
-#include "collector/vtab.h"
+#include "collector/store/functions.h"
+#include "collector/store/vtab.h"
 
 SQLITE_EXTENSION_INIT1
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/db.h"
+#include "schemas/db.h"
 #include "schemas/sql.h"
 
 static const struct xf_table tables[] = {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "common/db.h"
+#include "schemas/db.h"
 
 /* Puts one more example at the end of a list; returns its number from 1, 0 = out of memory. */
 static int64_t append(struct xf_event **list, size_t *n, size_t *room, const struct xf_event *event)

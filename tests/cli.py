@@ -440,7 +440,7 @@ def _():
         names = set(re.findall(r"\w+", " ".join(re.findall(r"^\| ([^|]*) \|", sections[view], re.M))))
         equal(set(columns_of(db, view)) - names, set(), view)
     for heading, source, pattern in (
-            ("Doubts of the collector", "collector/doubt.h", r'X\(\w+, "(\w+)"'),
+            ("Doubts of the collector", "collector/trace/doubt.h", r'X\(\w+, "(\w+)"'),
             ("Findings of the analyzer", "analyzer/rows.c", r'\[XF_FINDING_\w+\] = \{"(\w+)"')):
         with open(os.path.join(TOP, source), encoding="utf-8") as file:
             codes = re.findall(pattern, file.read())

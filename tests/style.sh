@@ -24,8 +24,13 @@ verdict "the library neither exits nor prints" \
 	"$(nm -u "$build/libxenfault.a" | grep -wE 'exit|abort|perror|printf|puts|stdout|stderr|initscr' | sort -u)"
 verdict "one file talks to curses" "$(grep -lE '#include <(n?curses|ncursesw/)' $(find common schemas collector analyzer cli tui -name '*.[ch]') | sed 1d)"
 verdict "one file talks to libxenctrl" "$(grep -l '#include <xenctrl.h>' $(find common schemas collector analyzer cli tui -name '*.[ch]') | sed 1d)"
-verdict "collector, analyzer and tui share the schema and common/ only" \
-	"$(grep -lE '#include "(analyzer|tui|cli)/' collector/*.[ch]; grep -lE '#include "(collector|tui|cli)/' analyzer/*.[ch]
-	grep -lE '#include "(collector|analyzer|cli)/' tui/*.[ch]; grep -lE '#include "(collector|analyzer|tui|cli)/' common/*.[ch] schemas/*.[ch])"
+may_include() { # folder, the folders whose headers its files may name
+	grep -rE '#include "' --include='*.[ch]' "$1" |
+		grep -vE "#include \"($2)/" | sed 's/:#include / includes /'
+}
+verdict "each folder includes only what docs/architecture.md allows" \
+	"$(may_include common common; may_include schemas 'common|schemas'
+	may_include collector 'common|schemas|collector'; may_include analyzer 'common|schemas|analyzer'
+	may_include tui 'common|schemas|tui'; may_include extension 'common|schemas|collector|extension')"
 verdict "every file names its licence" "$(grep -L SPDX-License-Identifier $sources)"
 exit $status

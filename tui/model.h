@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/db.h"
-#include "common/filter.h"
+#include "schemas/db.h"
+#include "schemas/filter.h"
 #include "tui/grid.h"
 
 /* How a value is shown. */

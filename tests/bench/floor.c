@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collector/store.h"
+#include "collector/store/store.h"
 
 #define COLUMNS 11
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "analyzer/analyzer.h"
-#include "collector/store.h"
-#include "common/db.h"
+#include "collector/store/store.h"
+#include "schemas/db.h"
 #include "schemas/sql.h"
 
 static sqlite3 *memory;

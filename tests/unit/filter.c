@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tests of common/filter.c.
+ * Tests of schemas/filter.c.
  * In: expressions, a table made here.  Out: "ok NAME" or "FAIL NAME: why"; status 1 if one failed.
  * With a file name as argument: compiles each of its lines, for fuzzers.
  */
-#include "common/filter.h"
+#include "schemas/filter.h"
 
 #include <stdbool.h>
 #include <stdio.h>

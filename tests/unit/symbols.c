@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tests of collector/symbols.c.
+ * Tests of cli/symbols.c.
  * In: tests/data/kallsyms.txt (run from the top folder), files made here.
  * Out: "ok NAME" or "FAIL NAME: why"; status 1 if one failed.
  */
-#include "collector/symbols.h"
+#include "cli/symbols.h"
 
 #include <fcntl.h>
 #include <gelf.h>

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store: one capture becomes one database.
+ * In: a reader.  Out: the facts tables; a file that appears under its name only when it is whole.
+ */
+#ifndef XF_COLLECTOR_STORE_STORE_H
+#define XF_COLLECTOR_STORE_STORE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "collector/trace/reader.h"
+#include "collector/store/vtab.h"
+
+struct xf_store;
+
+/*
+ * Starts a database that will be called path: it is written beside it under a temporary name.
+ * Fails when path exists, unless force is given.
+ */
+int xf_store_create(struct xf_store **store, const char *path, bool force, struct xf_error *err);
+
+/* The connection, for the analyzer's tables; it belongs to the store. */
+sqlite3 *xf_store_db(struct xf_store *store);
+
+/*
+ * All events of vtab->reader become rows (INSERT ... SELECT from xentrace).  vtab->tap sees them on
+ * their way.  Returns 0 or a negative code.
+ */
+int xf_store_ingest(struct xf_store *store, struct xf_vtab *vtab, struct xf_error *err);
+
+/*
+ * Writes what only the whole stream shows: capture, losses, counts, doubts.  source: how the capture
+ * row names it; cpu_hz 0 = unknown.
+ */
+int xf_store_summary(struct xf_store *store, struct xf_reader *reader, const char *source,
+	uint64_t cpu_hz, struct xf_error *err);
+
+/*
+ * For a look at a trace without a database to keep: the same tables in a temporary database,
+ * which SQLite keeps in a file without a name once it grows.  The caller closes *db.
+ */
+int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64_t cpu_hz,
+	struct xf_error *err);
+
+/*
+ * A database that grows while others read it (WAL), marked as cut short until
+ * xf_store_live_finish().  Made first under a temporary name, so that a capture that never begins
+ * leaves nothing; xf_store_live_place() gives it its name and opens it.
+ */
+int xf_store_live(struct xf_store **store, const char *path, bool force, const char *source,
+	uint64_t cpu_hz, struct xf_error *err);
+int xf_store_live_place(struct xf_store *store, struct xf_error *err);
+
+/*
+ * Takes at most budget events of vtab->reader into one transaction, with the counts so far.  before
+ * (may be NULL) runs inside it, at its end.  Returns 1 = there may be more at once, 0 = the reader
+ * has nothing final now, or negative; *ended is set when the stream has ended.
+ */
+int xf_store_live_step(struct xf_store *store, struct xf_vtab *vtab, int64_t budget,
+	int (*before)(void *data, struct xf_error *err), void *data, bool *ended,
+	struct xf_error *err);
+
+/* Bytes of the WAL; above XF_WAL_LIMIT a reader that holds an old state keeps it from shrinking. */
+#define XF_WAL_LIMIT (64 << 20)
+int64_t xf_store_wal_size(struct xf_store *store);
+
+/* Tries to start the WAL anew: true = a reader prevents it.  Never waits. */
+bool xf_store_wal_busy(struct xf_store *store);
+
+/* The frequency, where it became known only now. */
+void xf_store_set_hz(struct xf_store *store, uint64_t cpu_hz);
+
+/* The last counts; complete: the stream came to its own end.  Frees the store, also on failure. */
+int xf_store_live_finish(
+	struct xf_store *store, struct xf_vtab *vtab, bool complete, struct xf_error *err);
+
+/* Makes the database durable and gives it its name.  Frees the store, also on failure. */
+int xf_store_commit(struct xf_store *store, struct xf_error *err);
+
+/* Throws the unfinished database away; NULL is fine. */
+void xf_store_abort(struct xf_store *store);
+
+#endif

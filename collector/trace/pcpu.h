@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One physical CPU's stream: its records in their own order become events with time and owner.
+ * In: chunks.  Out: at most one prepared event at a time, for the merge.
+ */
+#ifndef XF_COLLECTOR_TRACE_PCPU_H
+#define XF_COLLECTOR_TRACE_PCPU_H
+
+#include "collector/trace/framer.h"
+#include "collector/trace/reader.h"
+
+/* What all pCPUs of a stream share. */
+struct xf_stream {
+	struct xf_framer *framer;
+	enum xf_stream_format format;
+	struct xf_record_table *table;
+	struct xf_doubt doubts[XF_DOUBT_COUNT];
+	struct xf_loss *losses;
+	size_t nlosses, losses_room;
+	uint64_t records, lost_records;
+	uint64_t tsc_first, tsc_last;
+	uint64_t pass;		/* of the chunk read last */
+	bool end;		/* no more chunks will come */
+	bool scheduled;		/* a scheduler record was seen */
+	bool give_up;		/* waiting for one was in vain once: do not wait again */
+	uint8_t pv[0x8000 / 8]; /* domains with PV records, one bit each */
+	bool pv_unowned;	/* PV records whose domain is unknown */
+};
+
+enum xf_pcpu_state {
+	XF_PCPU_EMPTY,	 /* nothing is waiting */
+	XF_PCPU_READY,	 /* event is the next one */
+	XF_PCPU_BLOCKED, /* more of this pCPU's stream must be seen to decide about the next event */
+};
+
+struct xf_owner {
+	bool known;
+	uint16_t domid, vcpu;
+};
+
+/* A place in the stream of a pCPU. */
+struct xf_place {
+	struct xf_chunk *chunk;
+	size_t at;
+};
+
+struct xf_pcpu {
+	uint32_t id;
+	struct xf_chunk *head, *tail;
+	size_t at; /* in head */
+	bool timed;
+	uint64_t tsc; /* of the last timed record, as recorded */
+	uint64_t key; /* the same with jumps and steps back smoothed: the order of the merge */
+	struct xf_owner owner;
+	struct xf_owner switched_from; /* by SWITCH, its runstate record still to come */
+	bool unsettled;		       /* owner unknown since the start or a loss: look ahead */
+	struct xf_owner after_loss;    /* whom the lost-records record names */
+	bool holding;
+	uint64_t hold_pass; /* when the wait began */
+	bool has_rip;
+	uint64_t rip; /* of the VMEXIT this pCPU is in */
+	bool has_pending;
+	struct xf_event
+		pending; /* a guest fault or shadow fixup that the next record may complete */
+	uint32_t multicall_calls, multicall_done; /* the last multicall, and its sub-calls so far */
+	/* how far ahead was looked already, so that no record is looked at twice; chunk NULL = not */
+	struct xf_place owner_ahead; /* for who runs here */
+	struct xf_place timed_ahead; /* for the next TSC */
+	bool next_known;
+	uint64_t next_tsc; /* of the next timed record */
+	enum xf_pcpu_state state;
+	struct xf_event event;
+	uint64_t event_key;
+};
+
+/* Appends a chunk; the pCPU owns it. */
+void xf_pcpu_add(struct xf_pcpu *pcpu, struct xf_chunk *chunk);
+
+/*
+ * Goes on to the next event and sets state, event and event_key (a lower bound when blocked).
+ * Returns 0 or a negative code.
+ */
+int xf_pcpu_advance(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error *err);
+
+void xf_pcpu_free(struct xf_pcpu *pcpu, struct xf_stream *stream);
+
+#endif

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Record decoders as a table.  In: event id, payload words.  Out: fields of an event.
+ * Where Xen releases disagree, the length tells them apart; where it does not, the scheduler
+ * records of the same stream do (3.2 and 3.3 put a domain/vCPU word before every HVM payload).
+ */
+#include "collector/trace/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/map.h"
+
+/* clang-format off */
+#define VA(at)	    {XF_FIELD_VA, at, 0}
+#define VA64(at)    {XF_FIELD_VA, at, 1}
+#define RIP(at)	    {XF_FIELD_RIP, at, 0}
+#define RIP64(at)   {XF_FIELD_RIP, at, 1}
+#define ERR(at)	    {XF_FIELD_ERROR, at, 0}
+#define PTE(at)	    {XF_FIELD_PTE, at, 0}
+#define PTE64(at)   {XF_FIELD_PTE, at, 1}
+#define G(at)	    {XF_FIELD_GL1E, at, 0}
+#define G64(at)	    {XF_FIELD_GL1E, at, 1}
+#define GF(at)	    {XF_FIELD_GL1E_FRAME, at, 0}
+#define GF64(at)    {XF_FIELD_GL1E_FRAME, at, 1}
+#define FRAME(at)   {XF_FIELD_FRAME, at, 0}
+#define FRAME64(at) {XF_FIELD_FRAME, at, 1}
+#define COUNT(at)   {XF_FIELD_COUNT, at, 0}
+#define ARG1(at)    {XF_FIELD_ARG1, at, 0}
+#define ARG2(at)    {XF_FIELD_ARG2, at, 0}
+#define ARG2_64(at) {XF_FIELD_ARG2, at, 1}
+#define OWNER(at)   {XF_FIELD_OWNER, at, 0}
+#define CR(at)	    {XF_FIELD_CR, at, 0}
+#define CR3(at)	    {XF_FIELD_CR3, at, 0}
+#define CR3_64(at)  {XF_FIELD_CR3, at, 1}
+
+/* V(id, words, kind, role, name, fields...): a layout of the variable format; F: of the fixed ones */
+#define V(id, words, kind, role, name, ...) {id, words, 0, kind, XF_ROLE_##role, name, {__VA_ARGS__}}
+#define F(id, kind, role, name, ...)	    {id, 5, 1, kind, XF_ROLE_##role, name, {__VA_ARGS__}}
+/* a PV record: its id before 4.3 and since, for 32-bit and 64-bit guests (words, fields each) */
+#define PV32(minor, ...) V(0x20f000 + minor, __VA_ARGS__), V(0x201000 + minor, __VA_ARGS__)
+#define PV64(minor, ...) V(0x20f100 + minor, __VA_ARGS__), V(0x201100 + minor, __VA_ARGS__)
+#define NO XF_KIND_NONE
+
+/* SHADOW records that carry only the VA, and the UNSHADOW ones (a flags word since 4.19) */
+#define SHADOW_VA(minor, kind, role, name)                                                      \
+	V(0x40f000 + minor, 1, kind, role, name, VA(0)),                                        \
+	V(0x40f100 + minor, 1, kind, role, name, VA(0)),                                        \
+	V(0x40f200 + minor, 2, kind, role, name, VA64(0))
+#define UNSHADOW(minor, name)                                                                   \
+	V(0x40f000 + minor, 2, XF_UNSHADOW, NONE, name, FRAME(0), VA(1)),                       \
+	V(0x40f000 + minor, 3, XF_UNSHADOW, NONE, name, FRAME(0), VA(1), ARG1(2)),              \
+	V(0x40f100 + minor, 3, XF_UNSHADOW, NONE, name, FRAME64(0), VA(2)),                     \
+	V(0x40f100 + minor, 4, XF_UNSHADOW, NONE, name, FRAME64(0), VA(2), ARG1(3)),            \
+	V(0x40f200 + minor, 4, XF_UNSHADOW, NONE, name, FRAME64(0), VA64(2)),                   \
+	V(0x40f200 + minor, 5, XF_UNSHADOW, NONE, name, FRAME64(0), VA64(2), ARG1(4))
+#define SHADOW_GFN(minor, kind, name)                                                           \
+	V(0x40f000 + minor, 1, kind, NONE, name, FRAME(0)),                                     \
+	V(0x40f000 + minor, 2, kind, NONE, name, FRAME64(0))
+/* an HVM payload of 3.4 on; 3.4 and 4.0 write one spare zero word behind it */
+#define HVM(id, words, ...) V(id, words, __VA_ARGS__), V(id, words + 1, __VA_ARGS__)
+
+static const struct xf_layout layouts[] = {
+	/* the trace buffer itself */
+	V(0x1f001, 1, XF_LOST, LOST, "LOST_RECORDS", COUNT(0)),
+	V(0x1f001, 4, XF_LOST, LOST, "LOST_RECORDS", COUNT(0)),
+	V(0x1f002, XF_WORDS_ANY, NO, WRAP, "WRAP_BUFFER"),
+	F(0x1f001, XF_LOST, LOST, "LOST_RECORDS", COUNT(0)),
+
+	/* who runs where; since 3.4 */
+	V(0x21002, 1, NO, CONTINUE, "CONTINUE_RUNNING"),
+	V(0x2800a, 4, NO, SWITCH, "SWITCH"),
+	V(0x2800e, 2, NO, SCHED, "SWITCH_INFPREV"),
+	V(0x2800e, 3, NO, WAS, "SWITCH_INFPREV"),
+	V(0x2800f, 3, NO, SCHED, "SWITCH_INFNEXT"),
+	V(0x2800f, 4, NO, SCHED, "SWITCH_INFNEXT"),
+	V(0x28011, 4, NO, WAS_IS, "SWITCH_INFCONT"),
+	/* 3.2, 3.3 */
+	V(0x2f00a, 4, NO, SWITCH, "SWITCH"),
+	V(0x2f00e, 2, NO, SCHED, "SWITCH_INFPREV"),
+	V(0x2f00f, 3, NO, SCHED, "SWITCH_INFNEXT"),
+	F(0x2f00a, NO, SWITCH, "SWITCH"),
+	F(0x2f00e, NO, SCHED, "SWITCH_INFPREV"),
+	F(0x2f00f, NO, SCHED, "SWITCH_INFNEXT"),
+
+	V(0x41001, 1, XF_DOMAIN_ADD, NONE, "DOM_ADD", ARG1(0)),
+	V(0x41002, 1, XF_DOMAIN_REMOVE, NONE, "DOM_REM", ARG1(0)),
+	V(0x28001, 1, XF_DOMAIN_ADD, NONE, "SCHED_DOM_ADD", ARG1(0)),
+	V(0x28002, 1, XF_DOMAIN_REMOVE, NONE, "SCHED_DOM_REM", ARG1(0)),
+	V(0x2f001, 1, XF_DOMAIN_ADD, NONE, "SCHED_DOM_ADD", ARG1(0)),
+	V(0x2f002, 1, XF_DOMAIN_REMOVE, NONE, "SCHED_DOM_REM", ARG1(0)),
+	F(0x2f001, XF_DOMAIN_ADD, NONE, "SCHED_DOM_ADD", ARG1(0)),
+	F(0x2f002, XF_DOMAIN_REMOVE, NONE, "SCHED_DOM_REM", ARG1(0)),
+
+	/* PV guests */
+	PV32(4, 3, XF_PAGE_FAULT, INJECT, "PV_PAGE_FAULT", RIP(0), VA(1), ERR(2)),
+	PV64(4, 5, XF_PAGE_FAULT, INJECT, "PV_PAGE_FAULT", RIP64(0), VA64(2), ERR(4)),
+	PV32(3, 2, XF_TRAP, NONE, "PV_TRAP", RIP(0), ARG1(1)),
+	PV64(3, 3, XF_TRAP, NONE, "PV_TRAP", RIP64(0), ARG1(2)),
+	PV32(5, 1, XF_INVALID_OP, NONE, "PV_FORCED_INVALID_OP", RIP(0)),
+	PV64(5, 2, XF_INVALID_OP, NONE, "PV_FORCED_INVALID_OP", RIP64(0)),
+	PV32(6, 1, XF_PRIVOP, NONE, "PV_EMULATE_PRIVOP", RIP(0)),
+	PV64(6, 2, XF_PRIVOP, NONE, "PV_EMULATE_PRIVOP", RIP64(0)),
+	V(0x20f007, 1, XF_PRIVOP, NONE, "PV_EMULATE_4GB", RIP(0)),
+	PV32(8, 0, XF_FPU, NONE, "PV_MATH_STATE_RESTORE"),
+	PV64(8, 0, XF_FPU, NONE, "PV_MATH_STATE_RESTORE"),
+	PV32(9, 2, XF_FIXUP, PV_FIXUP, "PV_PAGING_FIXUP", RIP(0), VA(1)),
+	PV64(9, 4, XF_FIXUP, PV_FIXUP, "PV_PAGING_FIXUP", RIP64(0), VA64(2)),
+	PV32(10, 2, XF_LDT_FAULT, NONE, "PV_GDT_LDT_MAPPING_FAULT", RIP(0), ARG1(1)),
+	PV64(10, 4, XF_LDT_FAULT, NONE, "PV_GDT_LDT_MAPPING_FAULT", RIP64(0), ARG2_64(2)),
+	V(0x20f00b, 3, XF_EMULATE, NONE, "PV_PTWR_EMULATION", PTE(0), VA(1), RIP(2)),
+	PV64(11, 6, XF_EMULATE, NONE, "PV_PTWR_EMULATION", PTE64(0), VA64(2), RIP64(4)),
+	PV32(12, 4, XF_EMULATE, NONE, "PV_PTWR_EMULATION_PAE", PTE64(0), VA(2), RIP(3)),
+	PV32(1, 2, XF_HYPERCALL, HYPERCALL_OLD, "PV_HYPERCALL", RIP(0), ARG1(1)),
+	PV64(1, 3, XF_HYPERCALL, HYPERCALL_OLD, "PV_HYPERCALL", RIP64(0), ARG1(2)),
+	V(0x20100d, XF_WORDS_ANY, XF_HYPERCALL, HYPERCALL, "PV_HYPERCALL_V2"),
+	V(0x20200e, XF_WORDS_ANY, XF_HYPERCALL, SUBCALL, "PV_HYPERCALL_SUBCALL"),
+
+	/* the trace points for writable page tables: schemas/trace-points.md */
+	V(0x204001, 5, XF_UNHOOK, NONE, "PTWR_UNHOOK", VA(0), RIP(1), ARG2(2), FRAME(3), ARG1(4)),
+	V(0x204101, 7, XF_UNHOOK, NONE, "PTWR_UNHOOK", VA64(0), RIP64(2), ARG2(4), FRAME(5), ARG1(6)),
+	V(0x204002, 5, XF_REHOOK, NONE, "PTWR_REHOOK", VA(0), ARG2(1), FRAME(2), COUNT(3), ARG1(4)),
+	V(0x204102, 6, XF_REHOOK, NONE, "PTWR_REHOOK", VA64(0), ARG2(2), FRAME(3), COUNT(4), ARG1(5)),
+	V(0x204102, 7, XF_REHOOK, NONE, "PTWR_REHOOK", VA64(0), ARG2(2), FRAME64(3), COUNT(5), ARG1(6)),
+	V(0x204003, 3, XF_FLUSH, NONE, "PTWR_FLUSH", VA(0), ARG2(1), ARG1(2)),
+	V(0x204103, 4, XF_FLUSH, NONE, "PTWR_FLUSH", VA64(0), ARG2(2), ARG1(3)),
+	V(0x204103, 5, XF_FLUSH, NONE, "PTWR_FLUSH", VA64(0), ARG2_64(2), ARG1(4)),
+	V(0x204004, 5, XF_EMULATE, NONE, "PTWR_EMULATE", VA(0), RIP(1), PTE(2), ARG1(4)),
+	V(0x204104, 7, XF_EMULATE, NONE, "PTWR_EMULATE", VA64(0), RIP64(2), PTE64(4), ARG1(6)),
+	V(0x204005, 3, XF_SPURIOUS, NONE, "PTWR_SPURIOUS", VA(0), RIP(1), ERR(2)),
+	V(0x204105, 5, XF_SPURIOUS, NONE, "PTWR_SPURIOUS", VA64(0), RIP64(2), ERR(4)),
+	F(0x204001, XF_UNHOOK, NONE, "PTWR_UNHOOK", VA(0), RIP(1), ARG2(2), FRAME(3), ARG1(4)),
+	F(0x204002, XF_REHOOK, NONE, "PTWR_REHOOK", VA(0), ARG2(1), FRAME(2), COUNT(3), ARG1(4)),
+	F(0x204003, XF_FLUSH, NONE, "PTWR_FLUSH", VA(0), ARG2(1), ARG1(2)),
+	F(0x204004, XF_EMULATE, NONE, "PTWR_EMULATE", VA(0), RIP(1), PTE(2), ARG1(4)),
+	F(0x204005, XF_SPURIOUS, NONE, "PTWR_SPURIOUS", VA(0), RIP(1), ERR(2)),
+	F(0x201004, XF_PAGE_FAULT, INJECT, "PV_PAGE_FAULT", RIP(0), VA(1), ERR(2)),
+
+	/* shadow paging */
+	V(0x40f001, 3, XF_NOT_SHADOW, GUEST_FAULT, "SHADOW_NOT_SHADOW", G(0), VA(1), ARG1(2)),
+	V(0x40f101, 4, XF_NOT_SHADOW, GUEST_FAULT, "SHADOW_NOT_SHADOW", G64(0), VA(2), ARG1(3)),
+	V(0x40f201, 5, XF_NOT_SHADOW, GUEST_FAULT, "SHADOW_NOT_SHADOW", G64(0), VA64(2), ARG1(4)),
+	SHADOW_VA(2, XF_NOT_SHADOW, GUEST_FAULT, "SHADOW_FAST_PROPAGATE"),
+	SHADOW_VA(3, XF_MMIO, NONE, "SHADOW_FAST_MMIO"),
+	SHADOW_VA(4, XF_SPURIOUS, NONE, "SHADOW_FALSE_FAST_PATH"),
+	SHADOW_VA(5, XF_MMIO, NONE, "SHADOW_MMIO"),
+	V(0x40f006, 3, XF_FIXUP, SHADOW_FIXUP, "SHADOW_FIXUP", G(0), VA(1), ARG1(2)),
+	V(0x40f106, 4, XF_FIXUP, SHADOW_FIXUP, "SHADOW_FIXUP", G64(0), VA(2), ARG1(3)),
+	V(0x40f206, 5, XF_FIXUP, SHADOW_FIXUP, "SHADOW_FIXUP", G64(0), VA64(2), ARG1(4)),
+	SHADOW_VA(7, XF_DYING, NONE, "SHADOW_DOMF_DYING"),
+	V(0x40f008, 4, XF_EMULATE, NONE, "SHADOW_EMULATE", GF(0), PTE(1), VA(2), ARG1(3)),
+	V(0x40f108, 6, XF_EMULATE, NONE, "SHADOW_EMULATE", GF64(0), PTE64(2), VA(4), ARG1(5)),
+	V(0x40f208, 7, XF_EMULATE, NONE, "SHADOW_EMULATE", GF64(0), PTE64(2), VA64(4), ARG1(6)),
+	UNSHADOW(9, "SHADOW_UNSHADOW_USER"),
+	UNSHADOW(10, "SHADOW_UNSHADOW_EVTINJ"),
+	UNSHADOW(11, "SHADOW_UNSHADOW_UNHANDLED"),
+	SHADOW_GFN(12, XF_WRMAP, "SHADOW_WRMAP_BF"),
+	SHADOW_GFN(13, XF_UNPIN, "SHADOW_PREALLOC_UNPIN"),
+	SHADOW_GFN(14, XF_REHOOK, "SHADOW_RESYNC_FULL"),
+	SHADOW_GFN(15, XF_RESYNC_ONLY, "SHADOW_RESYNC_ONLY"),
+
+	/* HVM and PVH guests, 3.4 on */
+	HVM(0x81001, 0, NO, VMENTRY, "HVM_VMENTRY"),
+	HVM(0x81401, 0, NO, VMENTRY, "HVM_VMENTRY_NESTED"),
+	HVM(0x81002, 2, NO, VMEXIT, "HVM_VMEXIT", RIP(1)),
+	HVM(0x81102, 3, NO, VMEXIT, "HVM_VMEXIT", RIP64(1)),
+	HVM(0x81402, 2, NO, VMEXIT, "HVM_VMEXIT_NESTED", RIP(1)),
+	HVM(0x81502, 3, NO, VMEXIT, "HVM_VMEXIT_NESTED", RIP64(1)),
+	V(0x81003, 2, NO, VMEXIT, "HVM_SVM_EXIT", RIP(1)),
+	V(0x81103, 3, NO, VMEXIT, "HVM_SVM_EXIT", RIP64(1)),
+	HVM(0x82001, 2, XF_FIXUP, NONE, "HVM_PF_XEN", ERR(0), VA(1)),
+	HVM(0x82101, 3, XF_FIXUP, NONE, "HVM_PF_XEN", ERR(0), VA64(1)),
+	HVM(0x82002, 2, XF_PAGE_FAULT, INJECT, "HVM_PF_INJECT", ERR(0), VA(1)),
+	HVM(0x82102, 3, XF_PAGE_FAULT, INJECT, "HVM_PF_INJECT", ERR(0), VA64(1)),
+	HVM(0x82009, 2, XF_CR_WRITE, NONE, "HVM_CR_WRITE", CR(0), CR3(1)),
+	HVM(0x82109, 3, XF_CR_WRITE, NONE, "HVM_CR_WRITE", CR(0), CR3_64(1)),
+	HVM(0x82014, 2, XF_INVLPG, NONE, "HVM_INVLPG", VA(1)),
+	HVM(0x82114, 3, XF_INVLPG, NONE, "HVM_INVLPG", VA64(1)),
+
+	/* 3.1, fixed: item 0 is domain << 16 + vCPU */
+	F(0x81001, NO, VMENTRY, "HVM_VMENTRY"),
+	F(0x81002, NO, VMEXIT, "HVM_VMEXIT", RIP(0)),
+	F(0x82001, XF_FIXUP, NONE, "HVM_PF_XEN", VA(1), ERR(2)),
+	F(0x82002, XF_PAGE_FAULT, INJECT, "HVM_PF_INJECT", VA(1), ERR(2)),
+};
+
+/* The same ids in Xen 3.2 and 3.3, told by their scheduler records: word 0 names the vCPU. */
+static const struct xf_layout prefixed[] = {
+	V(0x81001, 1, NO, VMENTRY, "HVM_VMENTRY", OWNER(0)),
+	V(0x81002, 3, NO, VMEXIT, "HVM_VMEXIT", OWNER(0), RIP(2)),
+	V(0x81003, 4, NO, VMEXIT, "HVM_VMEXIT64", OWNER(0), RIP64(2)),
+	V(0x81102, 4, NO, VMEXIT, "HVM_VMEXIT", OWNER(0), RIP64(2)),
+	V(0x82001, 3, XF_FIXUP, NONE, "HVM_PF_XEN", OWNER(0), ERR(1), VA(2)),
+	V(0x82020, 4, XF_FIXUP, NONE, "HVM_PF_XEN64", OWNER(0), ERR(1), VA64(2)),
+	V(0x82101, 4, XF_FIXUP, NONE, "HVM_PF_XEN", OWNER(0), ERR(1), VA64(2)),
+	V(0x82002, 3, XF_PAGE_FAULT, INJECT, "HVM_PF_INJECT", OWNER(0), VA(1), ERR(2)),
+	V(0x82102, 4, XF_PAGE_FAULT, INJECT, "HVM_PF_INJECT", OWNER(0), ERR(1), VA64(2)),
+	V(0x82009, 3, XF_CR_WRITE, NONE, "HVM_CR_WRITE", OWNER(0), CR(1), CR3(2)),
+	V(0x82109, 4, XF_CR_WRITE, NONE, "HVM_CR_WRITE", OWNER(0), CR(1), CR3_64(2)),
+	V(0x82014, 3, XF_INVLPG, NONE, "HVM_INVLPG", OWNER(0), VA(2)),
+	V(0x82014, 4, XF_INVLPG, NONE, "HVM_INVLPG", OWNER(0), VA(2)),
+	V(0x82114, 4, XF_INVLPG, NONE, "HVM_INVLPG", OWNER(0), VA64(2)),
+};
+/* clang-format on */
+
+static const struct xf_layout runstate = {
+	0x21001, 1, 0, XF_KIND_NONE, XF_ROLE_RUNSTATE, "RUNSTATE_CHANGE", {{0}}};
+
+/* Classes of which only some records are decoded; the others are known, but tell us nothing. */
+static const struct {
+	uint32_t class;
+	const char *name;
+} known_classes[] = {
+	{0x002, "scheduler record"},
+	{0x004, "dom0op record"},
+	{0x008, "HVM record"},
+	{0x010, "MEM record"},
+	{0x080, "HW record"},
+	{0x800, "GUEST record"},
+};
+
+#define SLOTS	  4096 /* a power of two, far more than a sane stream has ids */
+#define MAX_SLOTS 3072
+#define MAX_MORE  (256 * 1024) /* damage can make up millions of ids: a bound for the memory */
+
+/*
+ * Slots never move: callers keep them while others are made.  What finds no place in the fast table
+ * goes to `more`, beyond MAX_MORE only if it can be decoded; the rest share one slot.
+ */
+struct xf_record_table {
+	bool fixed;
+	bool has_prefix; /* 3.2 or 3.3 */
+	unsigned used;
+	struct xf_record_slot spare;
+	struct xf_record_slot slots[SLOTS];
+	struct xf_record_slot **more;
+	size_t nmore, more_room;
+	struct xf_map by_id; /* id and length -> slot in more */
+};
+
+const char *xf_stream_format_name(enum xf_stream_format format)
+{
+	static const char *const names[] = {"variable", "fixed64", "fixed32"};
+
+	return names[format];
+}
+
+struct xf_record_table *xf_record_table_new(enum xf_stream_format format)
+{
+	struct xf_record_table *table = calloc(1, sizeof(*table));
+
+	if (table)
+		table->fixed = format != XF_STREAM_VARIABLE;
+	return table;
+}
+
+void xf_record_table_free(struct xf_record_table *table)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->nmore; i++)
+		free(table->more[i]);
+	free(table->more);
+	xf_map_free(&table->by_id);
+	free(table);
+}
+
+static const struct xf_layout *search(const struct xf_layout *list, size_t n, bool fixed,
+	uint32_t id, unsigned words, const char **name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].id != id || list[i].fixed != fixed)
+			continue;
+		*name = list[i].name;
+		if (list[i].words == words || list[i].words == XF_WORDS_ANY)
+			return &list[i];
+	}
+	return NULL;
+}
+
+/* Decides what a slot means; again when the stream turns out to be of 3.2 or 3.3. */
+static void resolve(struct xf_record_table *table, struct xf_record_slot *slot)
+{
+	uint32_t class = slot->id >> 16;
+
+	slot->layout = NULL;
+	slot->name = NULL;
+	if (table->has_prefix)
+		slot->layout = search(prefixed, sizeof(prefixed) / sizeof(prefixed[0]), false,
+			slot->id, slot->words, &slot->name);
+	if (!slot->layout && (slot->id & 0xffff00f) == 0x21001 && (slot->id & 0xf00) < 0x400 &&
+		(slot->id & 0xf0) < 0x40 && !table->fixed) {
+		slot->name = runstate.name;
+		if (slot->words == 1 || slot->words == 5)
+			slot->layout = &runstate;
+	}
+	if (!slot->layout && !slot->name)
+		slot->layout = search(layouts, sizeof(layouts) / sizeof(layouts[0]), table->fixed,
+			slot->id, slot->words, &slot->name);
+	slot->fits = slot->layout != NULL;
+	for (size_t i = 0; i < sizeof(known_classes) / sizeof(known_classes[0]) && !slot->name;
+		i++) {
+		if (class == known_classes[i].class) {
+			slot->name = known_classes[i].name;
+			slot->fits = true;
+		}
+	}
+	/* grants of 2005 and 2006 stood on bits that three classes have since then */
+	if (table->fixed && class == 0x00a) {
+		slot->name = "MEM record";
+		slot->fits = true;
+	}
+}
+
+static void note_release(struct xf_record_table *table, uint32_t id)
+{
+	if (table->fixed || table->has_prefix || (id & 0xfffff0) != 0x2f000)
+		return;
+	table->has_prefix = true;
+	for (size_t i = 0; i < SLOTS; i++)
+		if (table->slots[i].used)
+			resolve(table, &table->slots[i]);
+	for (size_t i = 0; i < table->nmore; i++)
+		resolve(table, table->more[i]);
+}
+
+/* A slot outside of the fast table; without memory the shared one. */
+static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t id, unsigned words)
+{
+	struct xf_record_slot slot = {.id = id, .words = (uint8_t)words, .used = true}, *made;
+	uint64_t key = (uint64_t)words << 32 | id, *found = xf_map_get(&table->by_id, key);
+
+	if (found)
+		return (struct xf_record_slot *)(uintptr_t)*found;
+	note_release(table, id);
+	resolve(table, &slot);
+	if (table->nmore >= MAX_MORE && !slot.layout)
+		return &table->spare;
+	if (table->nmore == table->more_room) {
+		size_t room = table->more_room ? 2 * table->more_room : 1024;
+		struct xf_record_slot **bigger =
+			realloc(table->more, room * sizeof(struct xf_record_slot *));
+
+		if (!bigger)
+			return &table->spare;
+		table->more = bigger;
+		table->more_room = room;
+	}
+	made = malloc(sizeof(*made));
+	found = made ? xf_map_put(&table->by_id, key) : NULL;
+	if (!found) {
+		free(made);
+		return &table->spare;
+	}
+	*made = slot;
+	*found = (uintptr_t)made;
+	table->more[table->nmore++] = made;
+	return made;
+}
+
+struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id, unsigned words)
+{
+	uint32_t hash = (id ^ id >> 11 ^ words << 5) * 0x9e3779b1u >> 20;
+
+	for (;; hash = (hash + 1) & (SLOTS - 1)) {
+		struct xf_record_slot *slot = &table->slots[hash];
+
+		if (slot->id == id && slot->words == words && slot->used)
+			return slot;
+		if (slot->used)
+			continue;
+		if (table->used == MAX_SLOTS)
+			return more_slot(table, id, words);
+		table->used++;
+		*slot = (struct xf_record_slot){.id = id, .words = (uint8_t)words, .used = true};
+		note_release(table, id);
+		resolve(table, slot);
+		return slot;
+	}
+}
+
+const struct xf_record_slot *xf_record_next(const struct xf_record_table *table, size_t *cursor)
+{
+	while (*cursor < SLOTS + table->nmore) {
+		size_t i = (*cursor)++;
+		const struct xf_record_slot *slot =
+			i < SLOTS ? &table->slots[i] : table->more[i - SLOTS];
+
+		if (slot->used && slot->records)
+			return slot;
+	}
+	if ((*cursor)++ == SLOTS + table->nmore && table->spare.records)
+		return &table->spare;
+	return NULL;
+}
+
+static uint64_t value(
+	const struct xf_layout *layout, const struct xf_record *record, unsigned at, unsigned wide)
+{
+	if (layout->fixed)
+		return record->items[at];
+	return wide ? record->words[at] | (uint64_t)record->words[at + 1] << 32 : record->words[at];
+}
+
+/* Physical address bits 12 to 51 of an entry. */
+static uint64_t frame_of(uint64_t entry)
+{
+	return entry >> 12 & 0xffffffffffu;
+}
+
+static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
+{
+	switch (field) {
+	case XF_FIELD_VA:
+		event->va = v;
+		event->has |= XF_HAS_VA;
+		break;
+	case XF_FIELD_RIP:
+		event->rip = v;
+		event->has |= XF_HAS_RIP;
+		break;
+	case XF_FIELD_ERROR:
+		event->error_code = (uint32_t)v;
+		event->has |= XF_HAS_ERROR;
+		break;
+	case XF_FIELD_GL1E:
+		event->frame = frame_of(v);
+		event->has |= XF_HAS_FRAME;
+		/* fall through */
+	case XF_FIELD_PTE:
+		event->pte = v;
+		event->has |= XF_HAS_PTE;
+		break;
+	case XF_FIELD_GL1E_FRAME:
+		v = frame_of(v);
+		/* fall through */
+	case XF_FIELD_FRAME:
+		event->frame = v;
+		event->has |= XF_HAS_FRAME;
+		break;
+	case XF_FIELD_COUNT:
+		event->count = v;
+		event->has |= XF_HAS_COUNT;
+		break;
+	case XF_FIELD_CR:
+		event->kind = v == 3 ? XF_CR3_WRITE : XF_CR_WRITE;
+		/* fall through */
+	case XF_FIELD_ARG1:
+		event->arg1 = v;
+		event->has |= XF_HAS_ARG1;
+		break;
+	case XF_FIELD_CR3:
+		if (event->kind == XF_CR3_WRITE) {
+			event->frame = frame_of(v);
+			event->has |= XF_HAS_FRAME;
+		}
+		/* fall through */
+	case XF_FIELD_ARG2:
+		event->arg2 = v;
+		event->has |= XF_HAS_ARG2;
+		break;
+	case XF_FIELD_OWNER:
+		event->domid = (uint16_t)v;
+		event->vcpu = (uint16_t)(v >> 16);
+		event->has |= XF_HAS_OWNER;
+		break;
+	case XF_FIELD_END:
+		break;
+	}
+}
+
+void xf_record_decode(
+	const struct xf_layout *layout, const struct xf_record *record, struct xf_event *event)
+{
+	event->raw_id = record->id;
+	event->kind = layout->kind;
+	for (size_t i = 0; i < 6 && layout->fields[i].field; i++)
+		set_field(event, (enum xf_field)layout->fields[i].field,
+			value(layout, record, layout->fields[i].at, layout->fields[i].wide));
+	/* 3.2 on AMD writes PF_XEN the other way round; an error code has 16 bits at the most */
+	if (record->id == 0x82001 && event->error_code > 0xffff && event->va <= 0xffff) {
+		uint32_t error_code = (uint32_t)event->va;
+
+		event->va = event->error_code;
+		event->error_code = error_code;
+	}
+}
+
+bool xf_record_plausible(uint32_t header)
+{
+	uint32_t class = header >> 16 & 0xfff;
+
+	/* one bit, or two: no bit or many are not the work of Xen */
+	return class && !(class & (class - 1) & ((class & (class - 1)) - 1));
+}
