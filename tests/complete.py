@@ -17,8 +17,7 @@ BUILD = os.path.dirname(XENFAULT)
 TABLE = [line.split("\t") for line in run("help", "--table").stdout.splitlines()]
 FOLDER = os.path.join(WORK, "complete")
 os.makedirs(FOLDER, exist_ok=True)
-lib.database("dom0-dirty").close()
-shutil.copy(os.path.join(WORK, "dom0-dirty.db"), os.path.join(FOLDER, "some.db"))
+shutil.copy(lib.database_path("dom0-dirty"), os.path.join(FOLDER, "some.db"))
 if not os.path.exists(os.path.join(FOLDER, "trace.bin")):
     os.symlink(unpack("dom0-dirty.bin"), os.path.join(FOLDER, "trace.bin"))
 FORKS = [str(n) for n in range(1, 34)]

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 
-from lib import TOP, WORK, XENFAULT, case, database, equal, finish, run
+from lib import TOP, WORK, XENFAULT, case, database, database_path, equal, finish, run
 from postgres import Server
 import synth
 
@@ -17,11 +17,6 @@ VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
-
-
-def path(name):
-    database(name).close()
-    return os.path.join(WORK, name + ".db")
 
 
 def opened(name):
@@ -59,7 +54,7 @@ RECORDED = {"web1": "domu-logdirty", "web2": "wtpt-smp", "web3": "dom0-pcpu0-onl
 
 @case("merge: tables and views are those of a capture, with the host in front")
 def _():
-    merge(fresh(FLEET), **{host: path(name) for host, name in RECORDED.items()})
+    merge(fresh(FLEET), **{host: database_path(name) for host, name in RECORDED.items()})
     one, fleet = database("domu-logdirty"), opened(FLEET)
     equal(tables(fleet) - {"host"}, tables(one), "tables")
     for table in tables(one):
@@ -87,9 +82,9 @@ def _():
 @case("merge: loading again changes nothing, one host's reload replaces its rows only")
 def _():
     before = dump(FLEET)
-    merge(FLEET, **{host: path(name) for host, name in RECORDED.items()})
+    merge(FLEET, **{host: database_path(name) for host, name in RECORDED.items()})
     equal(dump(FLEET) == before, True, "the same after loading twice")
-    merge(FLEET, web2=path("emulate"))
+    merge(FLEET, web2=database_path("emulate"))
     after = dump(FLEET)
     equal(after["host"], before["host"], "hosts")
     number = {host: number for number, host in after["host"]}["web2"]
@@ -99,7 +94,7 @@ def _():
                   True, f"{table}: rows of the others")
     equal(opened(FLEET).execute("SELECT count(*) FROM forks WHERE host = 'web2'").fetchone()[0],
           database("emulate").execute("SELECT count(*) FROM forks").fetchone()[0], "forks of web2")
-    merge(FLEET, web2=path("wtpt-smp"))
+    merge(FLEET, web2=database_path("wtpt-smp"))
     equal(dump(FLEET) == before, True, "and back")
 
 
@@ -109,20 +104,29 @@ def _():
                     ("events", "--format", "jsonl", "--limit", "500"), ("episodes",),
                     ("spurious", "--format", "csv"), ("flushes",)):
         for host, name in RECORDED.items():
-            equal(run(*command, f"{FLEET}#{host}").stdout == run(*command, path(name)).stdout, True,
+            equal(run(*command, f"{FLEET}#{host}").stdout == run(*command, database_path(name)).stdout, True,
                   f"{command[0]} of {host}")
     equal(run("diff", f"{FLEET}#web1", f"{FLEET}#web2", "--format", "csv").stdout ==
-          run("diff", path("domu-logdirty"), path("wtpt-smp"), "--format", "csv").stdout, True, "diff")
+          run("diff", database_path("domu-logdirty"), database_path("wtpt-smp"), "--format", "csv").stdout, True, "diff")
     text = run("sql", "--format", "csv", FLEET, "SELECT host, count(*) FROM forks GROUP BY 1").stdout
     equal(len(text.splitlines()), 4, "sql over all hosts")
     equal(run("sql", "--format", "csv", FLEET + "#web2", "SELECT count(*) FROM forks").stdout.split()[1],
           str(database("wtpt-smp").execute("SELECT count(*) FROM forks").fetchone()[0]), "sql over one")
 
 
+@case("merge: a capture that someone is reading can be merged")
+def _():
+    with database("wtpt-smp") as reader:
+        rows = reader.execute("SELECT * FROM event")
+        rows.fetchone()
+        merge(fresh(os.path.join(WORK, "read.db")), a=database_path("wtpt-smp"))
+        rows.close()
+
+
 @case("merge: mistakes are told, and change nothing")
 def _():
     before = dump(FLEET)
-    one = path("wtpt-smp")
+    one = database_path("wtpt-smp")
     run("merge", "a=" + one, status=2)
     run("merge", "-o", FLEET, status=2)
     run("merge", "-o", FLEET, one, status=2)
@@ -277,7 +281,7 @@ def postgres_cases(server):
         before = digests(server)
         export(server, FLEET)
         equal(digests(server) == before, True, "the same after loading twice")
-        export(server, "--host", "web2", path("emulate"))
+        export(server, "--host", "web2", database_path("emulate"))
         after = digests(server)
         number = host_numbers(server)["web2"]
         equal({k for k in set(before) | set(after) if before.get(k) != after.get(k)} - {
@@ -291,7 +295,7 @@ def postgres_cases(server):
     @case("postgresql: a stream that breaks off, or is of another schema, changes nothing")
     def _():
         before = server.psql("SELECT count(*), sum(ptes) FROM forks")
-        stream = run("export", "--to", "postgresql", "--host", "web1", path("wtpt-smp")).stdout
+        stream = run("export", "--to", "postgresql", "--host", "web1", database_path("wtpt-smp")).stdout
         for part in (0.1, 0.5, 0.9):
             server.psql(stream[:int(len(stream) * part)], status=None)
         server.psql(stream[:stream.rindex("COMMIT")], status=None)
@@ -301,7 +305,7 @@ def postgres_cases(server):
     @case("postgresql: names of hosts and texts that look like syntax arrive as they are")
     def _():
         odd = os.path.join(WORK, "odd.db")
-        shutil.copyfile(path("wtpt-up"), odd)
+        shutil.copyfile(database_path("wtpt-up"), odd)
         text = "tab\t back\\slash\n'quote' \\. \\N é"
         with sqlite3.connect(odd) as db:
             db.execute("UPDATE capture SET source = ?", (text,))
@@ -322,7 +326,7 @@ def postgres_cases(server):
                 child.returncode = status
             equal(status, 0, "exit status")
             return usage.ru_maxrss / 1024
-        small, large = peak(path("wtpt-up")), peak(path("pvh-shadow-hvm"))
+        small, large = peak(database_path("wtpt-up")), peak(database_path("pvh-shadow-hvm"))
         assert large < small + 16, f"{large} MiB for a capture of {os.path.getsize(path('pvh-shadow-hvm'))}"
 
     @case(f"postgresql: forks and PTEs per page of {HOSTS} synthetic hosts are the same as in SQLite")
@@ -370,7 +374,7 @@ def postgres_cases(server):
             f"EXPLAIN SELECT count(*) FROM event WHERE host_id = {number['web1']}"
             " AND tsc BETWEEN 150000000000 AND 151000000000"))
         assert "event_web1_1" in plan and "event_web1_0" not in plan and "event_rest" not in plan, plan
-        export(server, "--host", "web1", path("domu-logdirty"))
+        export(server, "--host", "web1", database_path("domu-logdirty"))
         equal(digests(server, "event") == before, True, "rows after loading web1 again")
         server.psql("CREATE DATABASE fleet2", database="postgres")
         server.psql(run("export", "--to", "postgresql", "--schema").stdout, database="fleet2")
@@ -379,12 +383,12 @@ def postgres_cases(server):
         there = "SELECT count(*) FROM event"
         equal(server.psql(there, database="fleet2"),
               server.psql(there + f" WHERE host_id = {number['web2']}"), "rows of web2 there")
-        export(server, "--host", "web2", path("wtpt-smp"))
+        export(server, "--host", "web2", database_path("wtpt-smp"))
         equal(digests(server, "event") == before, True, "rows after loading web2 again")
         server.psql(drop)
         equal(server.psql(there + f" WHERE host_id = {number['web1']}"),
               [(str(int(counts["event_web1_1"])),)], "rows of web1 after dropping its first minute")
-        export(server, "--host", "web2", path("emulate"))
+        export(server, "--host", "web2", database_path("emulate"))
 
 
 with Server() as postgres:

@@ -67,8 +67,7 @@ for trace in ("dom0-dirty", "dom0-crowd", "wtpt-smp", "pvh-shadow", "dom0-lossy"
     def _(trace=trace):
         clean()
         run("record", "-o", DB, "--via", f"cat {unpack(trace + '.bin')}")
-        lib.database(trace).close()
-        same(DB, os.path.join(WORK, trace + ".db"))
+        same(DB, lib.database_path(trace))
         equal(rows(DB, "SELECT complete FROM trace"), [(1,)], "complete")
 
 
@@ -81,8 +80,7 @@ def _():
             "for i in range(0,len(d),200001):\n"
             " sys.stdout.buffer.write(d[i:i+200001]);sys.stdout.flush();time.sleep(.03)\"")
     run("record", "-o", DB, "--via", drip)
-    lib.database("dom0-smp").close()
-    same(DB, os.path.join(WORK, "dom0-smp.db"))
+    same(DB, lib.database_path("dom0-smp"))
 
 
 @case("record --raw keeps the stream byte for byte")
@@ -139,8 +137,7 @@ def _():
     wait_for("SELECT count(*) FROM events", lambda n: n > 1000)
     child.send_signal(signal.SIGTERM)
     equal(child.wait(20), 0, "status")
-    lib.database("dom0-smp").close()
-    same(DB, os.path.join(WORK, "dom0-smp.db"))
+    same(DB, lib.database_path("dom0-smp"))
 
 
 @case("record: kill -9 leaves a valid database, marked as cut short")

@@ -31,8 +31,7 @@ SCREENS = os.path.join(lib.HERE, "screens")
 SAN = os.path.abspath(os.environ.get("XENFAULT_SAN", os.path.join(lib.TOP, "build", "san", "xenfault")))
 if not os.path.exists(SAN):
     SAN = lib.XENFAULT
-WORK = os.path.join(lib.WORK, "tui")
-os.makedirs(WORK, exist_ok=True)
+WORK = lib.WORK
 UTF8 = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
 UTF8.pop("NO_COLOR", None)
 CLASSIC = {**UTF8, "LC_ALL": "C"}
@@ -831,8 +830,7 @@ def main():
     if shutil.which("tmux"):
         in_tmux()
     else:
-        print("FAIL in tmux: tmux is not installed")
-        lib.failed += 1
+        lib.run_case("in tmux: tmux is installed", lambda: lib.check(False, "it is not"))
     following()
     speed()
     lib.finish()
