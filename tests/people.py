@@ -400,7 +400,7 @@ def _():
         lines = [" ".join(o.split()) for o in re.split(r"\n(?=  (?:-|    --))", usage)[1:]]
         equal(len(lines), len(options), f"options in {command} --help")
         assert page.count(" --help this text") == 1 or "-h, --help this text" in page, command
-        for line, (key, name, argument, text) in zip(lines, options):
+        for line, (key, name, argument, text, _) in zip(lines, options):
             form = ("" if key == "-" else f"-{key}, ") + f"--{name}"
             form += "" if argument == "-" else f" {argument}"
             equal(line, f"{form} {text}", f"{command} --help")
