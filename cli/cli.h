@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The program xenfault: one function per command, and what several of them need.
+ * The program xenfault: what several of its commands need.
  * In: parsed options.  Out: data on stdout, talk on stderr, errors as values for main().
  */
 #ifndef XF_CLI_CLI_H
@@ -13,13 +13,6 @@
 #include "cli/options.h"
 #include "common/progress.h"
 #include "collector/trace/reader.h"
-
-typedef int xf_command_fn(struct xf_options *options, struct xf_error *err);
-
-xf_command_fn xf_cmd_import, xf_cmd_record, xf_cmd_analyze, xf_cmd_info, xf_cmd_forks, xf_cmd_pages,
-	xf_cmd_events, xf_cmd_spurious, xf_cmd_flushes, xf_cmd_policy, xf_cmd_sql, xf_cmd_help,
-	xf_cmd_version, xf_cmd_diff, xf_cmd_export, xf_cmd_report, xf_cmd_episodes, xf_cmd_tui,
-	xf_cmd_merge;
 
 /* True after SIGINT, SIGTERM or SIGHUP (main.c catches them for the commands that write). */
 bool xf_stop_requested(void);
@@ -52,8 +45,16 @@ int xf_time_range(const struct xf_options *options, uint64_t tsc_first, uint64_t
 /* After a text table: losses and doubts of the database, if there are any, on stderr. */
 int xf_print_doubts(sqlite3 *db, struct xf_error *err);
 
-/* Progress on stderr where it is a terminal and the work takes long; end erases the line. */
-void xf_progress_start(struct xf_progress *progress, const char *what);
-void xf_progress_end(struct xf_progress *progress);
+/* Progress of a step in bytes, on stderr where that is a terminal and the work takes long. */
+struct xf_cli_progress {
+	struct xf_progress step;
+	const char *what;
+	double began, last; /* seconds */
+	bool visible;
+};
+
+/* what lives on; progress stays where it is.  The end erases the line. */
+void xf_progress_start(struct xf_cli_progress *progress, const char *what);
+void xf_progress_end(const struct xf_cli_progress *progress);
 
 #endif

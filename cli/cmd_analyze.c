@@ -24,7 +24,7 @@ static int show_events(struct xf_progress *progress)
 	return xf_stop_requested();
 }
 
-int xf_cmd_analyze(struct xf_options *options, struct xf_error *err)
+static int run_analyze(struct xf_options *options, struct xf_error *err)
 {
 	struct xf_progress progress = {.step = 65536, .show = show_events};
 	sqlite3 *db = NULL;
@@ -46,3 +46,12 @@ int xf_cmd_analyze(struct xf_options *options, struct xf_error *err)
 	sqlite3_close(db);
 	return code;
 }
+
+static const struct xf_option analyze_options[] = {
+	XF_OPTS_SYMBOLS,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_analyze = {"analyze", "DB",
+	"rebuild the derived tables from the events", analyze_options, 0, run_analyze};

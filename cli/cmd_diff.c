@@ -426,7 +426,7 @@ static int add(
 	return code;
 }
 
-int xf_cmd_diff(struct xf_options *options, struct xf_error *err)
+static int run_diff(struct xf_options *options, struct xf_error *err)
 {
 	int na = options->behind >= 0 ? options->nargs - options->behind : 1, code = 0;
 	struct xf_compare *compare = NULL;
@@ -451,3 +451,14 @@ int xf_cmd_diff(struct xf_options *options, struct xf_error *err)
 	xf_compare_free(compare);
 	return code;
 }
+
+static const struct xf_option diff_options[] = {
+	XF_OPT_FORMAT,
+	XF_OPT_DOMAIN,
+	XF_OPT_LIMIT,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_diff = {"diff", "DB1 DB2 | A.. -- B..",
+	"two captures, or two sides, against each other", diff_options, 0, run_diff};

@@ -9,6 +9,11 @@
 #include "cli/cli.h"
 #include "schemas/db.h"
 
+struct episodes_options {
+	struct xf_options common;
+	bool rounds;
+};
+
 #define MOST	     24 /* columns */
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define DOM	     "ifnull('d' || domid, '?')"
@@ -171,12 +176,13 @@ static int print(const struct query *q, const char *view, const struct item *ite
 static int print_all(const struct query *q, struct xf_error *err)
 {
 	bool text = q->options->format == XF_FORMAT_TEXT;
+	bool rounds = ((const struct episodes_options *)q->options)->rounds;
 	size_t rows;
 	int code;
 
-	if (q->options->rounds && text)
+	if (rounds && text)
 		return print(q, "rounds", rounds_text, COUNT(rounds_text), NULL, &rows, err);
-	if (q->options->rounds)
+	if (rounds)
 		return print(q, "rounds", rounds_full, COUNT(rounds_full), NULL, &rows, err);
 	if (!text)
 		return print(q, "episodes", episodes_full, COUNT(episodes_full), NULL, &rows, err);
@@ -188,7 +194,7 @@ static int print_all(const struct query *q, struct xf_error *err)
 	return code;
 }
 
-int xf_cmd_episodes(struct xf_options *options, struct xf_error *err)
+static int run_episodes(struct xf_options *options, struct xf_error *err)
 {
 	struct query q = {.options = options};
 	int64_t first = 0;
@@ -213,3 +219,15 @@ int xf_cmd_episodes(struct xf_options *options, struct xf_error *err)
 	sqlite3_close(q.db);
 	return code;
 }
+
+static const struct xf_option episodes_options[] = {
+	XF_OPTS_ROWS,
+	XF_OPT_CPU_HZ,
+	{"rounds", 0, NULL, "one row per round of reading the dirty bitmap",
+		XF_FLAG(struct episodes_options, rounds), NULL},
+	{0},
+};
+
+const struct xf_command xf_cmd_episodes = {"episodes", "DB",
+	"PV guests in log-dirty mode, and the cost", episodes_options,
+	sizeof(struct episodes_options), run_episodes};

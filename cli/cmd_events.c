@@ -407,7 +407,7 @@ static void trace_doubts(struct events *e)
 				xf_doubt_text((enum xf_doubt_code)i));
 }
 
-int xf_cmd_events(struct xf_options *options, struct xf_error *err)
+static int run_events(struct xf_options *options, struct xf_error *err)
 {
 	struct events e = {.options = options};
 	const struct xf_column *columns = full;
@@ -447,3 +447,14 @@ int xf_cmd_events(struct xf_options *options, struct xf_error *err)
 	sqlite3_close(e.db);
 	return code;
 }
+
+static const struct xf_option events_options[] = {
+	XF_OPTS_ROWS,
+	XF_OPT_FORK,
+	XF_OPTS_SYMBOLS,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_events = {
+	"events", "DB|FILE|-", "one row per event, in time order", events_options, 0, run_events};

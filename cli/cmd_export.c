@@ -191,19 +191,19 @@ static int rows(struct xf_export *x, const char *view, enum xf_format format, bo
 
 int xf_export_csv(struct xf_export *x, struct xf_error *err)
 {
-	if (!x->options->view)
+	if (!x->own->view)
 		return xf_fail(err, XF_USAGE,
 			"csv holds one view: give --view forks, or another of xenfault-db(5); "
 			"jsonl without --view holds all");
-	return rows(x, x->options->view, XF_FORMAT_CSV, false, err);
+	return rows(x, x->own->view, XF_FORMAT_CSV, false, err);
 }
 
 int xf_export_jsonl(struct xf_export *x, struct xf_error *err)
 {
 	int code = 0;
 
-	if (x->options->view)
-		return rows(x, x->options->view, XF_FORMAT_JSONL, false, err);
+	if (x->own->view)
+		return rows(x, x->own->view, XF_FORMAT_JSONL, false, err);
 	for (size_t i = 0; i < NVIEWS && !code; i++)
 		code = rows(x, views[i].name, XF_FORMAT_JSONL, true, err);
 	return code;
@@ -214,12 +214,12 @@ static int to_postgresql(struct xf_export *x, struct xf_error *err)
 {
 	const struct xf_options *o = x->options;
 
-	if (o->view || o->domid >= 0 || o->fork >= 0 || x->range.has_from || x->range.has_to ||
+	if (x->own->view || o->domid >= 0 || o->fork >= 0 || x->range.has_from || x->range.has_to ||
 		o->cpu_hz)
 		return xf_fail(err, XF_USAGE,
 			"postgresql takes a whole capture as it is: no --view, --domain, --fork, --from, "
 			"--until or --cpu-hz (xenfault analyze --cpu-hz stores a frequency)");
-	return xf_export_postgresql(x->db, o, x->file, err);
+	return xf_export_postgresql(x->db, o->args[0], x->own->host, x->file, err);
 }
 
 static const struct format {
@@ -295,27 +295,28 @@ static int open_database(struct xf_export *x, bool fleet, struct xf_error *err)
 	return code ? code : xf_db_exec(x->db, "BEGIN", err);
 }
 
-int xf_cmd_export(struct xf_options *options, struct xf_error *err)
+static int run_export(struct xf_options *options, struct xf_error *err)
 {
-	struct xf_export x = {.options = options};
+	const struct xf_export_options *o = (const struct xf_export_options *)options;
+	struct xf_export x = {.own = o, .options = options};
 	struct xf_outfile out = {0};
 	const struct format *format;
-	int code = xf_need_args(options, options->schema ? 0 : 1, err);
+	int code = xf_need_args(options, o->schema ? 0 : 1, err);
 
 	if (code)
 		return code;
-	format = find_format(options->to_format, err);
-	if (format && ((options->schema && !format->schema) || (options->host && !format->fleet)))
+	format = find_format(o->to_format, err);
+	if (format && ((o->schema && !format->schema) || (o->host && !format->fleet)))
 		return xf_fail(err, XF_USAGE, "--schema and --host are for postgresql, not for %s",
 			format->name);
-	if (!format || (options->view && !view_by_name(options->view, err)))
+	if (!format || (o->view && !view_by_name(o->view, err)))
 		return -XF_USAGE;
-	if (!options->schema)
+	if (!o->schema)
 		code = open_database(&x, format->fleet, err);
 	if (!code)
 		code = xf_outfile_open(&out, options->output, options->force, err);
 	x.file = out.file;
-	if (!code && options->schema)
+	if (!code && o->schema)
 		fputs(format->schema, x.file);
 	else if (!code)
 		code = format->function(&x, err);
@@ -323,3 +324,26 @@ int xf_cmd_export(struct xf_options *options, struct xf_error *err)
 	sqlite3_close(x.db);
 	return code;
 }
+
+static const struct xf_option export_options[] = {
+	XF_OPT_OUTPUT("FILE", "the file to write; default: standard output"),
+	XF_OPT_FORCE("FILE"),
+	{"to", 0, "FORMAT", "perfetto, csv, jsonl or postgresql (not a time here)",
+		XF_TEXT(struct xf_export_options, to_format), "perfetto csv jsonl postgresql"},
+	{"view", 0, "NAME", "the view to write as csv or jsonl",
+		XF_TEXT(struct xf_export_options, view),
+		"trace events forks pt_sequences spurious_faults flushes episodes rounds episode_forks losses"},
+	XF_OPT_DOMAIN,
+	XF_OPT_FROM,
+	XF_OPT_UNTIL,
+	XF_OPT_FORK,
+	XF_OPT_CPU_HZ,
+	{"host", 0, "NAME", "the host's name there; of a fleet: only this one",
+		XF_TEXT(struct xf_export_options, host), NULL},
+	{"schema", 0, NULL, "the tables and views for it, instead of a DB",
+		XF_FLAG(struct xf_export_options, schema), NULL},
+	{0},
+};
+
+const struct xf_command xf_cmd_export = {"export", "DB", "CSV, JSON lines, Perfetto, PostgreSQL",
+	export_options, sizeof(struct xf_export_options), run_export};

@@ -14,7 +14,7 @@ struct import {
 	struct xf_store *store;
 	struct xf_reader *reader;
 	struct xf_analyzer *analyzer;
-	struct xf_progress progress;
+	struct xf_cli_progress progress;
 	struct xf_vtab vtab;
 	const char *source; /* as the capture row names it */
 };
@@ -29,7 +29,7 @@ static int should_stop(void *data)
 	struct import *import = data;
 	uint64_t offset = xf_pump_offset(import->vtab.pump);
 
-	xf_progress_add(&import->progress, offset - import->progress.done);
+	xf_progress_add(&import->progress.step, offset - import->progress.step.done);
 	return xf_stop_requested();
 }
 
@@ -48,7 +48,7 @@ static int fill(struct import *import, struct xf_error *err)
 	import->vtab.stop = should_stop;
 	import->vtab.stop_data = import;
 	xf_progress_start(&import->progress, import->source);
-	import->progress.total = xf_reader_size(import->reader);
+	import->progress.step.total = xf_reader_size(import->reader);
 	code = xf_pump_start(&import->vtab.pump, import->reader, err);
 	if (!code)
 		code = xf_store_ingest(import->store, &import->vtab, err);
@@ -99,7 +99,7 @@ static int outcome(const struct import *import, struct xf_error *err)
 	return 0;
 }
 
-int xf_cmd_import(struct xf_options *options, struct xf_error *err)
+static int run_import(struct xf_options *options, struct xf_error *err)
 {
 	struct import import = {.options = options};
 	struct xf_source *source;
@@ -135,3 +135,16 @@ int xf_cmd_import(struct xf_options *options, struct xf_error *err)
 	free(path);
 	return code;
 }
+
+static const struct xf_option import_options[] = {
+	XF_OPT_OUTPUT("DB", "the database; default: FILE.db; record: a name with the date"),
+	XF_OPT_FORCE("DB"),
+	XF_OPT_NO_ANALYZE,
+	XF_OPT_FAIL_ON_LOSS,
+	XF_OPTS_SYMBOLS,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_import = {"import", "FILE|-",
+	"turn a trace file or stream into a database", import_options, 0, run_import};

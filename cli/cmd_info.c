@@ -139,7 +139,7 @@ static int of_trace(sqlite3 **db, const struct xf_options *o, struct xf_error *e
 	return code;
 }
 
-int xf_cmd_info(struct xf_options *options, struct xf_error *err)
+static int run_info(struct xf_options *options, struct xf_error *err)
 {
 	int64_t lost = 0;
 	uint64_t hz = 0;
@@ -165,3 +165,12 @@ int xf_cmd_info(struct xf_options *options, struct xf_error *err)
 	sqlite3_close(db);
 	return code;
 }
+
+static const struct xf_option info_options[] = {
+	XF_OPT_FAIL_ON_LOSS,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_info = {"info", "DB|FILE",
+	"what the capture holds, its losses and doubts", info_options, 0, run_info};

@@ -75,7 +75,7 @@ static int stop(void *data)
 	return xf_stop_requested();
 }
 
-int xf_cmd_merge(struct xf_options *options, struct xf_error *err)
+static int run_merge(struct xf_options *options, struct xf_error *err)
 {
 	sqlite3 *db = NULL;
 	bool made = false;
@@ -100,3 +100,11 @@ int xf_cmd_merge(struct xf_options *options, struct xf_error *err)
 			options->nargs);
 	return code;
 }
+
+static const struct xf_option merge_options[] = {
+	XF_OPT_OUTPUT("FLEET", "the fleet, made if it is not there"),
+	{0},
+};
+
+const struct xf_command xf_cmd_merge = {"merge", "HOST=DB ...",
+	"many hosts' captures in one database", merge_options, 0, run_merge};

@@ -45,7 +45,7 @@ static int profile_text(const char *name, const char **text, char **buffer, stru
 
 static int load_profile(struct xf_policy *p, struct xf_error *err)
 {
-	const char *text, *name = p->options->profile;
+	const char *text, *name = p->own->profile;
 	char *buffer = NULL;
 	int code = profile_text(name, &text, &buffer, err);
 
@@ -135,7 +135,7 @@ static int give(struct xf_policy *p, const char *text, uint64_t hz, struct xf_er
 
 static int find_units(struct xf_policy *p, sqlite3 *db, uint64_t hz, struct xf_error *err)
 {
-	const struct xf_options *o = p->options;
+	const struct xf_policy_options *o = p->own;
 	bool us = hz || o->profile;
 	struct xf_units measured;
 	int code;
@@ -148,18 +148,18 @@ static int find_units(struct xf_policy *p, sqlite3 *db, uint64_t hz, struct xf_e
 	p->scale = hz ? 1e6 / (double)hz : us ? 0 : 1;
 	if (code)
 		return code;
-	if (o->profile && o->nunits_of)
+	if (o->profile && o->units_of.n)
 		return xf_fail(err, XF_USAGE, "--profile and --units-of exclude each other");
 	if (o->profile)
 		code = load_profile(p, err);
-	for (int i = 0; i < o->nunits_of && !code; i++)
-		code = borrow(p, o->units_of[i], err);
-	if (!code && o->nunits_of)
+	for (int i = 0; i < o->units_of.n && !code; i++)
+		code = borrow(p, o->units_of.text[i], err);
+	if (!code && o->units_of.n)
 		p->source = "measured on this capture, and on those of --units-of";
 	if (!code && !o->profile && us)
 		scale(&p->units, p->scale);
-	for (int i = 0; i < o->nunits && !code; i++)
-		code = give(p, o->units[i], hz, err);
+	for (int i = 0; i < o->units.n && !code; i++)
+		code = give(p, o->units.text[i], hz, err);
 	return code;
 }
 
@@ -204,9 +204,10 @@ const char *xf_policy_bound(enum xf_bound bound)
 	return marks[bound];
 }
 
-static int filter_of(sqlite3 *db, const struct xf_options *o, uint64_t hz,
+static int filter_of(sqlite3 *db, const struct xf_policy_options *own, uint64_t hz,
 	struct xf_policy_filter *filter, struct xf_cpulist *train, struct xf_error *err)
 {
+	const struct xf_options *o = &own->common;
 	struct xf_range range;
 	int64_t first = 0;
 	int code = xf_db_int(db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
@@ -222,31 +223,32 @@ static int filter_of(sqlite3 *db, const struct xf_options *o, uint64_t hz,
 		.from = range.from,
 		.to = range.to,
 	};
-	if (!o->train)
+	if (!own->train)
 		return 0;
-	if (xf_cpulist_parse(train, o->train, NULL) || train->all)
+	if (xf_cpulist_parse(train, own->train, NULL) || train->all)
 		return xf_fail(err, XF_USAGE, "--train %s: fork numbers below %d, such as 1-16,20",
-			o->train, XF_CPULIST_MAX);
+			own->train, XF_CPULIST_MAX);
 	filter->train = train;
 	return 0;
 }
 
 static int print(struct xf_policy *p, struct xf_error *err)
 {
-	const struct xf_options *o = p->options;
+	const char *part = p->own->part;
 
-	if (o->part && !strcmp(o->part, "fit") && (!p->profile || !p->profile->npoints))
+	if (part && !strcmp(part, "fit") && (!p->profile || !p->profile->npoints))
 		return xf_fail(err, XF_USAGE, "--part fit needs a --profile with points");
-	if (o->format != XF_FORMAT_TEXT || o->part)
-		return xf_policy_rows(p, o->part ? o->part : "costs", err);
+	if (p->options->format != XF_FORMAT_TEXT || part)
+		return xf_policy_rows(p, part ? part : "costs", err);
 	xf_policy_text(p);
 	return 0;
 }
 
-int xf_cmd_policy(struct xf_options *o, struct xf_error *err)
+static int run_policy(struct xf_options *o, struct xf_error *err)
 {
+	const struct xf_policy_options *own = (const struct xf_policy_options *)o;
 	struct xf_cpulist *train = calloc(1, sizeof(*train));
-	struct xf_policy p = {.options = o, .cpus = (unsigned)o->ncpus};
+	struct xf_policy p = {.own = own, .options = o, .cpus = (unsigned)own->ncpus};
 	struct xf_policy_filter filter;
 	uint64_t hz = 0;
 	sqlite3 *db = NULL;
@@ -257,7 +259,7 @@ int xf_cmd_policy(struct xf_options *o, struct xf_error *err)
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)
-		code = filter_of(db, o, hz, &filter, train, err);
+		code = filter_of(db, own, hz, &filter, train, err);
 	if (!code)
 		code = xf_policy_load(db, &filter, &p.forks, err);
 	if (!code)
@@ -279,3 +281,38 @@ int xf_cmd_policy(struct xf_options *o, struct xf_error *err)
 	sqlite3_close(db);
 	return code;
 }
+
+static int set_ncpus(
+	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
+{
+	int *ncpus = field;
+
+	(void)option;
+	*ncpus = (int)xf_whole_number(value, 16383);
+	return *ncpus < 1 ? xf_fail(err, XF_USAGE, "--cpus %s: a number of CPUs, 1 to 16383", value)
+			  : 0;
+}
+
+static const struct xf_option policy_options[] = {
+	XF_OPTS_ROWS,
+	XF_OPT_FORK,
+	{"profile", 0, "FILE|NAME", "unit costs of another machine, such as xeon-mp-2006",
+		XF_TEXT(struct xf_policy_options, profile), NULL},
+	{"units-of", 0, "DB",
+		"take what is still unknown from a capture of the same machine; may be repeated",
+		XF_TEXTS(struct xf_policy_options, units_of), NULL},
+	{"unit", 0, "NAME=COST", "a unit cost, with us or c (cycles) behind; may be repeated",
+		XF_TEXTS(struct xf_policy_options, units), NULL},
+	{"cpus", 0, "N", "CPUs that a flush hits; default: as measured",
+		XF_FIELD(set_ncpus, struct xf_policy_options, ncpus, int), NULL},
+	{"train", 0, "FORKS", "measure on these forks, such as 1-16,20, and price the others",
+		XF_TEXT(struct xf_policy_options, train), NULL},
+	{"part", 0, "PART", "costs, units, histogram, forks or fit; csv and jsonl: costs",
+		XF_CHOICE(struct xf_policy_options, part), "costs units histogram forks fit"},
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_policy = {"policy", "DB",
+	"each mechanism's cost, and the break-even", policy_options,
+	sizeof(struct xf_policy_options), run_policy};

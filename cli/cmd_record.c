@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +22,17 @@
 #include "cli/symbolize.h"
 #include "collector/store/spool.h"
 #include "collector/store/store.h"
+#include "common/clock.h"
 #include "common/cpulist.h"
 #include "schemas/db.h"
 #include "common/eventmask.h"
+
+struct record_options {
+	struct xf_options common;
+	const char *raw, *via, *events, *cpus; /* NULL = not given */
+	int64_t pages;			       /* trace buffer of each CPU, 0 = not given */
+	double seconds;			       /* 0 = not given */
+};
 
 #define STEP_EVENTS 100000 /* in one transaction at the most */
 #define STEP_MS	    200	   /* between two transactions while nothing waits */
@@ -33,8 +42,9 @@
 #define BACKLOG	    (32u << 20) /* bytes not stored yet at the end that are worth a word */
 
 struct record {
-	struct xf_options *options;
-	const char *path; /* of the database */
+	const struct record_options *own;
+	const struct xf_options *options; /* &own->common */
+	const char *path;		  /* of the database */
 	const char *source;
 	struct xf_child producer, command;
 	bool drain;   /* the producer is ours and tells what it found */
@@ -64,14 +74,6 @@ struct record {
 	size_t nnews;
 };
 
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 /* xenfault-drain stands beside xenfault in the build, or in libexec once installed. */
 char *xf_drain_path(void)
 {
@@ -96,7 +98,7 @@ char *xf_drain_path(void)
 
 static int start_drain(struct record *r, struct xf_error *err)
 {
-	const struct xf_options *o = r->options;
+	const struct record_options *o = r->own;
 	char pages[24];
 	char *argv[12] = {r->drain_path, (char *)"--status-fd", (char *)"3"};
 	int n = 3;
@@ -125,26 +127,26 @@ static int start_drain(struct record *r, struct xf_error *err)
 
 static int start_via(struct record *r, struct xf_error *err)
 {
-	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)(uintptr_t)r->options->via, NULL};
+	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)(uintptr_t)r->own->via, NULL};
 
-	if (r->options->events || r->options->cpus || r->options->pages)
+	if (r->own->events || r->own->cpus || r->own->pages)
 		return xf_fail(err, XF_USAGE,
 			"-e, -c and -S are for the capture on this host; with --via the command chooses");
-	r->source = r->options->via;
+	r->source = r->own->via;
 	return xf_child_producer(&r->producer, argv, false, err);
 }
 
 /* The file that keeps the stream, -1 = none wanted.  What is in it stays until there is a stream. */
 static int open_raw(struct record *r, int *raw, struct xf_error *err)
 {
-	const struct xf_options *o = r->options;
+	const struct record_options *o = r->own;
 
 	*raw = -1;
 	if (!o->raw)
 		return 0;
 	*raw = open(o->raw, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	r->raw_is_new = *raw >= 0;
-	if (*raw < 0 && errno == EEXIST && o->force)
+	if (*raw < 0 && errno == EEXIST && o->common.force)
 		*raw = open(o->raw, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	else if (*raw < 0 && errno == EEXIST)
 		return xf_fail(err, XF_IO, "%s exists already; --force replaces it", o->raw);
@@ -173,7 +175,7 @@ static void hear(struct record *r, char *line)
 		r->cpu_hz = strtoull(value, NULL, 10);
 	} else if (!strcmp(line, "state")) {
 		if (!strcmp(value, "running") && !r->ran)
-			r->ran = now();
+			r->ran = xf_clock_seconds();
 	} else if (!strcmp(line, "warning")) {
 		clear_line(r);
 		xf_warn("%s", value);
@@ -268,7 +270,7 @@ static int64_t count(struct record *r, const char *sql)
 static void show(struct record *r)
 {
 	const struct xf_reader_stats *stats = &r->stats;
-	double t = now();
+	double t = xf_clock_seconds();
 
 	if (!r->reader || t - r->shown < 0.5 || !isatty(STDERR_FILENO))
 		return;
@@ -312,7 +314,7 @@ static bool wal_full(struct record *r)
 static int take(struct record *r, bool *ended, bool *more, struct xf_error *err)
 {
 	struct xf_spool_state state;
-	double t = now();
+	double t = xf_clock_seconds();
 	int code;
 
 	*more = false;
@@ -347,7 +349,7 @@ static bool should_stop(struct record *r)
 
 	if (xf_stop_requested())
 		return true;
-	if (r->options->seconds > 0 && from > 0 && now() - from >= r->options->seconds)
+	if (r->own->seconds > 0 && from > 0 && xf_clock_seconds() - from >= r->own->seconds)
 		return true;
 	return r->started && xf_child_ended(&r->command);
 }
@@ -355,7 +357,7 @@ static bool should_stop(struct record *r)
 /* Makes the producer end; called again and again until it has. */
 static void end_producer(struct record *r)
 {
-	double t = now();
+	double t = xf_clock_seconds();
 	int number = 0;
 
 	if (xf_child_ended(&r->producer))
@@ -377,7 +379,7 @@ static void stop(struct record *r)
 {
 	struct xf_spool_state state;
 
-	r->stopped = now();
+	r->stopped = xf_clock_seconds();
 	end_producer(r);
 	xf_spool_state(r->spool, &state);
 	if (state.waiting < BACKLOG)
@@ -390,7 +392,7 @@ static void stop(struct record *r)
 static int start_command(struct record *r, struct xf_error *err)
 {
 	/* with the drain: once tracing is on; else once the stream shows life */
-	bool ready = r->drain ? r->ran > 0 : r->written > 0 || now() - r->began > 1;
+	bool ready = r->drain ? r->ran > 0 : r->written > 0 || xf_clock_seconds() - r->began > 1;
 
 	if (!r->options->nargs || r->started || r->stopped || !ready)
 		return 0;
@@ -403,7 +405,7 @@ static int capture(struct record *r, struct xf_error *err)
 	bool ended = false, more = false;
 	int code = 0;
 
-	r->began = r->fed = r->shown = now();
+	r->began = r->fed = r->shown = xf_clock_seconds();
 	while (!code && !ended) {
 		listen_drain(r);
 		code = start_command(r, err);
@@ -428,10 +430,10 @@ static int capture(struct record *r, struct xf_error *err)
  */
 static int producer_result(struct record *r, bool ours, bool *whole, struct xf_error *err)
 {
-	double deadline = now() + STOP_MS / 1000.0;
+	double deadline = xf_clock_seconds() + STOP_MS / 1000.0;
 	int status;
 
-	while (!xf_child_ended(&r->producer) && now() < deadline) {
+	while (!xf_child_ended(&r->producer) && xf_clock_seconds() < deadline) {
 		/* after a failure of ours too it must leave Xen as it found it */
 		if (ours || r->asked)
 			end_producer(r);
@@ -515,7 +517,7 @@ static void report(struct record *r, bool failed)
 	else
 		fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n", r->path,
 			(unsigned long long)stats->events, (unsigned long long)stats->records,
-			now() - r->began);
+			xf_clock_seconds() - r->began);
 }
 
 /* Name of a capture for which none was given. */
@@ -530,7 +532,7 @@ static char *default_path(void)
 }
 
 /* What is wrong with the command line is told before anything is started or written. */
-static int check(const struct xf_options *o, const char *path, struct xf_error *err)
+static int check(const struct record_options *o, const char *path, struct xf_error *err)
 {
 	struct xf_cpulist cpus;
 	struct stat st;
@@ -541,7 +543,7 @@ static int check(const struct xf_options *o, const char *path, struct xf_error *
 		code = xf_eventmask_parse(&mask, o->events, err);
 	if (!code && o->cpus)
 		code = xf_cpulist_parse(&cpus, o->cpus, err);
-	if (!code && !o->force && !stat(path, &st))
+	if (!code && !o->common.force && !stat(path, &st))
 		code = xf_fail(err, XF_IO,
 			"%s exists already; --force replaces it, -o chooses another name", path);
 	return code;
@@ -550,7 +552,7 @@ static int check(const struct xf_options *o, const char *path, struct xf_error *
 /* The stream could not be kept: an error that is ours. */
 static int spool_result(struct record *r, struct xf_error *err)
 {
-	const char *raw = r->options->raw;
+	const char *raw = r->own->raw;
 	struct xf_spool_state state;
 
 	xf_spool_state(r->spool, &state);
@@ -568,7 +570,7 @@ static int run(struct record *r, struct xf_error *err)
 
 	code = open_raw(r, &raw, err);
 	if (!code)
-		code = r->options->via ? start_via(r, err) : start_drain(r, err);
+		code = r->own->via ? start_via(r, err) : start_drain(r, err);
 	if (!code)
 		code = xf_store_live(
 			&r->store, r->path, r->options->force, r->source, r->cpu_hz, err);
@@ -585,18 +587,19 @@ static int run(struct record *r, struct xf_error *err)
 		code = closing;
 	closing = finish(r, whole && !code, code ? NULL : err);
 	if (!r->written && r->raw_is_new)
-		unlink(r->options->raw);
+		unlink(r->own->raw);
 	return code ? code : closing;
 }
 
-int xf_cmd_record(struct xf_options *options, struct xf_error *err)
+static int run_record(struct xf_options *options, struct xf_error *err)
 {
-	struct record r = {.options = options, .cpu_hz = options->cpu_hz};
+	const struct record_options *own = (const struct record_options *)options;
+	struct record r = {.own = own, .options = options, .cpu_hz = options->cpu_hz};
 	char *path = options->output ? strdup(options->output) : default_path();
-	int code = path ? check(options, path, err) : xf_fail_nomem(err);
+	int code = path ? check(own, path, err) : xf_fail_nomem(err);
 
 	r.path = path;
-	r.drain_path = options->via ? NULL : xf_drain_path();
+	r.drain_path = own->via ? NULL : xf_drain_path();
 	r.producer = r.command = (struct xf_child){.out = -1, .in = -1, .news = -1};
 	signal(SIGPIPE, SIG_IGN);
 	if (!code)
@@ -625,3 +628,54 @@ int xf_cmd_record(struct xf_options *options, struct xf_error *err)
 	free(path);
 	return code;
 }
+
+static int set_pages(
+	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
+{
+	int64_t *pages = field;
+
+	(void)option;
+	*pages = xf_whole_number(value, 65535);
+	return *pages < 1 ? xf_fail(err, XF_USAGE, "-S %s: pages for each CPU, 1 to 65535", value)
+			  : 0;
+}
+
+static int set_seconds(
+	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
+{
+	double *seconds = field;
+	char *end;
+
+	(void)option;
+	*seconds = strtod(value, &end);
+	if (end == value || *end || !isfinite(*seconds) || *seconds <= 0)
+		return xf_fail(err, XF_USAGE, "-T %s: not a number of seconds", value);
+	return 0;
+}
+
+static const struct xf_option record_options[] = {
+	XF_OPT_OUTPUT("DB", "the database; default: FILE.db; record: a name with the date"),
+	XF_OPT_FORCE("DB"),
+	XF_OPT_NO_ANALYZE,
+	XF_OPT_FAIL_ON_LOSS,
+	{"raw", 0, "FILE", "keep the stream too, as xentrace would write it",
+		XF_TEXT(struct record_options, raw), NULL},
+	{"via", 0, "COMMAND", "take the stream of COMMAND, such as 'ssh HOST xentrace /dev/stdout'",
+		XF_TEXT(struct record_options, via), NULL},
+	{"events", 'e', "EVENTS",
+		"pt (default), all, class names or xentrace's numbers, with commas",
+		XF_TEXT(struct record_options, events), "pt all pv shadow sched hvm mem"},
+	{"cpus", 'c', "CPUS", "physical CPUs: 0-3,8 or 0x0f or all (default)",
+		XF_TEXT(struct record_options, cpus), NULL},
+	{"pages", 'S', "PAGES", "trace buffer of each CPU; the first size of a boot stays",
+		XF_FIELD(set_pages, struct record_options, pages, int64_t), NULL},
+	{"seconds", 'T', "SECONDS", "end after so many seconds",
+		XF_FIELD(set_seconds, struct record_options, seconds, double), NULL},
+	XF_OPTS_SYMBOLS,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_record = {"record", "[-- COMMAND ...]",
+	"capture on a running Xen host into a database", record_options,
+	sizeof(struct record_options), run_record};

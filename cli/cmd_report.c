@@ -335,7 +335,7 @@ static int page(struct xf_report *r, struct xf_error *err)
 	return code;
 }
 
-int xf_cmd_report(struct xf_options *options, struct xf_error *err)
+static int run_report(struct xf_options *options, struct xf_error *err)
 {
 	struct xf_report r = {0};
 	struct xf_outfile out = {0};
@@ -358,3 +358,13 @@ int xf_cmd_report(struct xf_options *options, struct xf_error *err)
 	sqlite3_close(r.db);
 	return code;
 }
+
+static const struct xf_option report_options[] = {
+	XF_OPT_OUTPUT("FILE", "the file to write; default: standard output"),
+	XF_OPT_FORCE("FILE"),
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_report = {"report", "DB",
+	"one self-contained HTML page about a capture", report_options, 0, run_report};

@@ -335,22 +335,47 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	return code;
 }
 
-int xf_cmd_forks(struct xf_options *options, struct xf_error *err)
+static int run_forks(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[0], options, err);
 }
 
-int xf_cmd_pages(struct xf_options *options, struct xf_error *err)
+static int run_pages(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[1], options, err);
 }
 
-int xf_cmd_spurious(struct xf_options *options, struct xf_error *err)
+static int run_spurious(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[2], options, err);
 }
 
-int xf_cmd_flushes(struct xf_options *options, struct xf_error *err)
+static int run_flushes(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[3], options, err);
 }
+
+static const struct xf_option list_options[] = {
+	XF_OPTS_ROWS,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_forks = {
+	"forks", "DB", "one row per fork", list_options, 0, run_forks};
+
+static const struct xf_option list_of_fork_options[] = {
+	XF_OPTS_ROWS,
+	XF_OPT_FORK,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_pages = {"pages", "DB",
+	"one row per fault sequence of a page-table page", list_of_fork_options, 0, run_pages};
+
+const struct xf_command xf_cmd_spurious = {"spurious", "DB",
+	"faults that another vCPU's work made needless", list_options, 0, run_spurious};
+
+const struct xf_command xf_cmd_flushes = {"flushes", "DB",
+	"TLB flushes by mechanism, cause, reach and fork", list_of_fork_options, 0, run_flushes};

@@ -179,7 +179,7 @@ static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, struct xf_
 	return 0;
 }
 
-int xf_cmd_sql(struct xf_options *options, struct xf_error *err)
+static int run_sql(struct xf_options *options, struct xf_error *err)
 {
 	struct xf_vtab vtab = {.stop = stop, .cpu_hz = options->cpu_hz};
 	struct xf_namer *namer = NULL;
@@ -219,3 +219,14 @@ int xf_cmd_sql(struct xf_options *options, struct xf_error *err)
 	xf_namer_free(namer);
 	return code;
 }
+
+static const struct xf_option sql_options[] = {
+	XF_OPT_FORMAT,
+	XF_OPT_LIMIT,
+	XF_OPTS_SYMBOLS,
+	XF_OPT_CPU_HZ,
+	{0},
+};
+
+const struct xf_command xf_cmd_sql = {"sql", "DB|FILE 'SELECT ...'",
+	"SQL over a database or a trace file", sql_options, 0, run_sql};

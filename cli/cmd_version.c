@@ -34,7 +34,7 @@ static const char *extension_path(char *path, size_t size)
 	return NULL;
 }
 
-int xf_cmd_version(struct xf_options *options, struct xf_error *err)
+static int run_version(struct xf_options *options, struct xf_error *err)
 {
 	char path[PATH_MAX + 64], *drain;
 	const char *extension = extension_path(path, sizeof(path));
@@ -47,7 +47,7 @@ int xf_cmd_version(struct xf_options *options, struct xf_error *err)
 	printf("libelf 0.%d\nncurses %s\n", _ELFUTILS_VERSION, XF_NCURSES);
 	printf("database schema %d\n", XF_SCHEMA_VERSION);
 	printf("curses interface: %s\n",
-		xf_command_by_name("tui") >= 0 ? "yes, xenfault tui" : "no, this build has none");
+		xf_command_by_name("tui") ? "yes, xenfault tui" : "no, this build has none");
 	printf("live capture: %s\n",
 		drain ? drain
 		      : "no xenfault-drain is there (Debian: package xenfault-record); --via works");
@@ -55,3 +55,6 @@ int xf_cmd_version(struct xf_options *options, struct xf_error *err)
 	free(drain);
 	return 0;
 }
+
+const struct xf_command xf_cmd_version = {
+	"version", "", "version and features", NULL, 0, run_version};

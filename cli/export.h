@@ -11,8 +11,15 @@
 
 #include "cli/cli.h"
 
+struct xf_export_options {
+	struct xf_options common;
+	const char *to_format, *view, *host; /* NULL = not given */
+	bool schema;
+};
+
 struct xf_export {
-	const struct xf_options *options;
+	const struct xf_export_options *own;
+	const struct xf_options *options; /* &own->common */
 	sqlite3 *db;
 	FILE *file;
 	struct xf_range range;

@@ -425,7 +425,7 @@ int xf_export_perfetto(struct xf_export *x, struct xf_error *err)
 	struct perfetto p = {.x = x, .next_tid = 1};
 	int code;
 
-	if (x->options->view)
+	if (x->own->view)
 		return xf_fail(
 			err, XF_USAGE, "--view is for csv and jsonl; perfetto takes them all");
 	if (!x->hz)

@@ -144,8 +144,7 @@ static char *name_of(const char *path)
 	return strndup(base, length);
 }
 
-static int put_fleet(
-	sqlite3 *db, const struct xf_options *options, FILE *file, struct xf_error *err)
+static int put_fleet(sqlite3 *db, const char *only, FILE *file, struct xf_error *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	int code = xf_db_prepare(db, &stmt,
@@ -153,7 +152,7 @@ static int put_fleet(
 	bool any = false;
 
 	if (!code)
-		sqlite3_bind_text(stmt, 1, options->host, -1, SQLITE_STATIC);
+		sqlite3_bind_text(stmt, 1, only, -1, SQLITE_STATIC);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		char *host = strdup((const char *)sqlite3_column_text(stmt, 0));
 
@@ -164,15 +163,15 @@ static int put_fleet(
 		free(host);
 	}
 	sqlite3_finalize(stmt);
-	if (!code && !any && options->host)
-		code = xf_fail(err, XF_USAGE, "the fleet has no host %s", options->host);
+	if (!code && !any && only)
+		code = xf_fail(err, XF_USAGE, "the fleet has no host %s", only);
 	return code;
 }
 
 int xf_export_postgresql(
-	sqlite3 *db, const struct xf_options *options, FILE *file, struct xf_error *err)
+	sqlite3 *db, const char *path, const char *host, FILE *file, struct xf_error *err)
 {
-	bool fleet = false, shown = strchr(options->args[0], '#') != NULL;
+	bool fleet = false, shown = strchr(path, '#') != NULL;
 	char *name;
 	int code = xf_fleet_is(db, &fleet, err);
 
@@ -180,8 +179,8 @@ int xf_export_postgresql(
 		return code;
 	fputs("\\set ON_ERROR_STOP on\n\\set QUIET on\nSET client_encoding = 'UTF8';\n", file);
 	if (fleet && !shown)
-		return put_fleet(db, options, file, err);
-	name = options->host ? strdup(options->host) : name_of(options->args[0]);
+		return put_fleet(db, host, file, err);
+	name = host ? strdup(host) : name_of(path);
 	code = name ? put_host(db, name, file, err) : xf_fail_nomem(err);
 	free(name);
 	return code;

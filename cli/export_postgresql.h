@@ -7,14 +7,13 @@
 #include <stdio.h>
 
 #include "common/error.h"
-#include "cli/options.h"
 
 /*
  * Writes the capture, or each host of a fleet, as one transaction per host: what the host had goes, its
- * rows follow by COPY.  The host's name is --host, else that in the fleet, else the file's without
- * ".db".  --host of a fleet chooses one.  Memory does not grow with the rows.
+ * rows follow by COPY.  The host's name is host (may be NULL), else that in the fleet, else that of the file path without
+ * ".db".  With a fleet, host chooses one.  Memory does not grow with the rows.
  */
 int xf_export_postgresql(
-	sqlite3 *db, const struct xf_options *options, FILE *file, struct xf_error *err);
+	sqlite3 *db, const char *path, const char *host, FILE *file, struct xf_error *err);
 
 #endif

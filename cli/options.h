@@ -1,52 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Commands and options: one table gives parsing and --help (and what is generated from them).
- * In: argv.  Out: struct xf_options, help text.
+ * What a command is, and the options that several of them share.  Each command stands with its own
+ * options in its file, cli/cmd_*.c; main.c lists them all.  Parsing, --help, the manual pages and the
+ * completions come from what stands here and there.
+ * In: argv.  Out: struct xf_options, or the command's own struct that begins with one.
  */
 #ifndef XF_CLI_OPTIONS_H
 #define XF_CLI_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "common/error.h"
 #include "common/output.h"
-
-/* X(enum, name, arguments, summary) */
-#define XF_COMMANDS(X)                                                                            \
-	X(IMPORT, "import", "FILE|-", "turn a trace file or stream into a database")              \
-	X(RECORD, "record", "[-- COMMAND ...]", "capture on a running Xen host into a database")  \
-	X(ANALYZE, "analyze", "DB", "rebuild the derived tables from the events")                 \
-	X(INFO, "info", "DB|FILE", "what the capture holds, its losses and doubts")               \
-	X(FORKS, "forks", "DB", "one row per fork")                                               \
-	X(PAGES, "pages", "DB", "one row per fault sequence of a page-table page")                \
-	X(EVENTS, "events", "DB|FILE|-", "one row per event, in time order")                      \
-	X(SPURIOUS, "spurious", "DB", "faults that another vCPU's work made needless")            \
-	X(FLUSHES, "flushes", "DB", "TLB flushes by mechanism, cause, reach and fork")            \
-	X(POLICY, "policy", "DB", "each mechanism's cost, and the break-even")                    \
-	X(DIFF, "diff", "DB1 DB2 | A.. -- B..", "two captures, or two sides, against each other") \
-	X(EPISODES, "episodes", "DB", "PV guests in log-dirty mode, and the cost")                \
-	X(SQL, "sql", "DB|FILE 'SELECT ...'", "SQL over a database or a trace file")              \
-	X(MERGE, "merge", "HOST=DB ...", "many hosts' captures in one database")                  \
-	X(EXPORT, "export", "DB", "CSV, JSON lines, Perfetto, PostgreSQL")                        \
-	X(REPORT, "report", "DB", "one self-contained HTML page about a capture")                 \
-	X(TUI, "tui", "DB", "the forks and their faults on a screen")                             \
-	X(HELP, "help", "[COMMAND|exit-codes]", "this text, or that of one command")              \
-	X(VERSION, "version", "", "version and features")
-
-enum xf_command {
-#define X(id, name, args, summary) XF_CMD_##id,
-	XF_COMMANDS(X)
-#undef X
-		XF_CMD_COUNT
-};
-
-struct xf_command_info {
-	const char *name, *arguments, *summary;
-};
-
-extern const struct xf_command_info xf_commands[XF_CMD_COUNT];
 
 /* A point in time as the user gave it: seconds from the first record, or TSC cycles. */
 struct xf_when {
@@ -56,7 +23,7 @@ struct xf_when {
 };
 
 #define XF_MAX_SYMBOL_FILES 16
-#define XF_MAX_UNITS	    16
+#define XF_MAX_TEXTS	    16
 
 struct xf_symbol_file {
 	const char *path;
@@ -64,59 +31,166 @@ struct xf_symbol_file {
 	uint64_t offset; /* added to each address of the file */
 };
 
+/* An option that may be repeated. */
+struct xf_texts {
+	const char *text[XF_MAX_TEXTS];
+	int n;
+};
+
+/* What several commands share; a command has only those fields whose options it lists. */
 struct xf_options {
-	enum xf_command command;
-	bool help, table; /* table: of help, the options for a program to read */
+	const struct xf_command *command;
+	int nargs; /* positional arguments */
+	char **args;
+	int behind; /* of these, so many stand behind "--"; -1 = there is none */
+	bool help;
 	const char *output;
 	bool force, no_analyze, fail_on_loss;
 	enum xf_format format;
 	int domid, vcpu; /* -1 = all */
 	struct xf_when from, to;
-	int64_t limit;			       /* -1 = none */
-	int64_t fork;			       /* -1 = none */
-	uint64_t cpu_hz;		       /* 0 = not given */
-	const char *to_format, *view;	       /* of export, NULL = not given */
-	const char *raw, *via, *events, *cpus; /* of record, NULL = not given */
-	int64_t pages;			       /* trace buffer of each CPU, 0 = not given */
-	double seconds;			       /* 0 = not given */
+	int64_t limit;	 /* -1 = none */
+	int64_t fork;	 /* -1 = none */
+	uint64_t cpu_hz; /* 0 = not given */
 	struct xf_symbol_file symbols[XF_MAX_SYMBOL_FILES];
 	int nsymbols;
-	const char *profile, *train, *part; /* of policy, NULL = not given */
-	const char *units_of[XF_MAX_UNITS];
-	int nunits_of;
-	const char *units[XF_MAX_UNITS]; /* NAME=VALUE */
-	int nunits;
-	int ncpus;			 /* that a flush hits, 0 = not given */
-	bool follow, ascii, mouse;	 /* tui */
-	const char *color, *script;	 /* NULL = not given */
-	int screen_width, screen_height; /* of the script's screen */
-	double break_even;		 /* PTEs per page, 0 = not given */
-	int nargs;			 /* positional arguments */
-	char **args;
-	const char *host; /* of export, NULL = not given */
-	bool schema;	  /* of export */
-	bool rounds;	  /* of episodes */
-	int behind; /* of the positional arguments: so many stand behind "--"; -1 = there is none */
 };
 
 /*
- * Parses argv (argv[1] is the command); options and arguments may stand in any order.  The strings
- * of argv are kept, not copied; argv is reordered.  Returns 0 or -XF_USAGE.
+ * One option.  set() reads value (NULL where the option takes none) into the field of the options
+ * struct that begins offset bytes in; it returns 0, or -XF_USAGE with a text that names the option.
  */
-int xf_options_parse(struct xf_options *options, int argc, char **argv, struct xf_error *err);
+struct xf_option {
+	const char *name;
+	char key;	      /* short form, 0 = none */
+	const char *argument; /* what stands for its value in the help, NULL = it takes none */
+	const char *help;
+	int (*set)(const struct xf_option *option, void *field, const char *value,
+		struct xf_error *err);
+	size_t offset;
+	const char *values; /* all that it may be, with spaces between; NULL = anything */
+};
 
-/* Help of the whole program, or of one command. */
-void xf_options_help(FILE *file);
-void xf_options_help_command(FILE *file, enum xf_command command);
+typedef int xf_option_fn(
+	const struct xf_option *option, void *field, const char *value, struct xf_error *err);
 
 /*
- * All commands, options and exit statuses, one a line with tabs between; manual pages and completions
- * are made of it.  C name arguments summary; O command key name argument help; E status text;
- * "-" stands for none.
+ * A field of a struct of options, for the two last members of struct xf_option: what reads it, and
+ * where it is.  The compiler refuses a field of another type.
  */
-void xf_options_table(FILE *file);
+#define XF_FIELD(set, strukt, field, type) \
+	set, _Generic(((strukt *)0)->field, type : offsetof(strukt, field))
+#define XF_FLAG(strukt, field)	 XF_FIELD(xf_set_flag, strukt, field, bool)
+#define XF_TEXT(strukt, field)	 XF_FIELD(xf_set_text, strukt, field, const char *)
+#define XF_CHOICE(strukt, field) XF_FIELD(xf_set_choice, strukt, field, const char *)
+#define XF_TEXTS(strukt, field)	 XF_FIELD(xf_set_texts, strukt, field, struct xf_texts)
 
-/* The command of that name, -1 = none. */
-int xf_command_by_name(const char *name);
+xf_option_fn xf_set_flag, xf_set_text, xf_set_texts;
+xf_option_fn xf_set_choice; /* one of option->values */
+xf_option_fn xf_set_format, xf_set_when, xf_set_limit, xf_set_fork, xf_set_cpu_hz;
+/* These fill more than one field: theirs is the whole struct xf_options. */
+xf_option_fn xf_set_domain, xf_set_symbols, xf_set_symbols_domain, xf_set_kaslr_offset;
+
+/* A whole number from 0 to limit, all of the text; negative if it is none. */
+int64_t xf_whole_number(const char *text, int64_t limit);
+
+/* The options that several commands take: lines for their tables. */
+#define XF_OPT(set, field, type) XF_FIELD(set, struct xf_options, field, type)
+#define XF_OPT_OUTPUT(argument, help)                                                   \
+	{                                                                               \
+		"output", 'o', argument, help, XF_TEXT(struct xf_options, output), NULL \
+	}
+#define XF_OPT_FORCE(what)                                             \
+	{                                                              \
+		"force", 'f', NULL, "replace " what " if it is there", \
+			XF_FLAG(struct xf_options, force), NULL        \
+	}
+#define XF_OPT_NO_ANALYZE                                                                 \
+	{                                                                                 \
+		"no-analyze", 0, NULL, "only the events; xenfault analyze does the rest", \
+			XF_FLAG(struct xf_options, no_analyze), NULL                      \
+	}
+#define XF_OPT_FAIL_ON_LOSS                                                    \
+	{                                                                      \
+		"fail-on-loss", 0, NULL, "exit status 7 if records were lost", \
+			XF_FLAG(struct xf_options, fail_on_loss), NULL         \
+	}
+#define XF_OPT_FORMAT                                                                   \
+	{                                                                               \
+		"format", 0, "FORMAT", "text, csv or jsonl",                            \
+			XF_OPT(xf_set_format, format, enum xf_format), "text csv jsonl" \
+	}
+#define XF_OPT_DOMAIN                                                                          \
+	{                                                                                      \
+		"domain", 0, "DOM", "only domain dN, or its vCPU dNvM", xf_set_domain, 0, NULL \
+	}
+#define XF_OPT_FROM                                                                                \
+	{                                                                                          \
+		"from", 0, "TIME", "seconds from the first record, or TSC cycles with a c behind", \
+			XF_OPT(xf_set_when, from, struct xf_when), NULL                            \
+	}
+#define XF_OPT_TO                                                     \
+	{                                                             \
+		"to", 0, "TIME", "likewise; both ends are included",  \
+			XF_OPT(xf_set_when, to, struct xf_when), NULL \
+	}
+#define XF_OPT_UNTIL                                                                            \
+	{                                                                                       \
+		"until", 0, "TIME",                                                             \
+			"the end in time of every command, export too; both ends are included", \
+			XF_OPT(xf_set_when, to, struct xf_when), NULL                           \
+	}
+#define XF_OPT_LIMIT                                                                          \
+	{                                                                                     \
+		"limit", 0, "N", "at most N rows", XF_OPT(xf_set_limit, limit, int64_t), NULL \
+	}
+#define XF_OPT_FORK                                                                                \
+	{                                                                                          \
+		"fork", 0, "N", "only what belongs to fork N", XF_OPT(xf_set_fork, fork, int64_t), \
+			NULL                                                                       \
+	}
+#define XF_OPT_CPU_HZ                                                                             \
+	{                                                                                         \
+		"cpu-hz", 0, "HZ",                                                                \
+			"TSC cycles per second: plain, or with k, M, G; trace files do not tell", \
+			XF_OPT(xf_set_cpu_hz, cpu_hz, uint64_t), NULL                             \
+	}
+/* What a list of rows takes. */
+#define XF_OPTS_ROWS \
+	XF_OPT_FORMAT, XF_OPT_DOMAIN, XF_OPT_FROM, XF_OPT_TO, XF_OPT_UNTIL, XF_OPT_LIMIT
+#define XF_OPTS_SYMBOLS                                                                            \
+	{"symbols", 0, "FILE", "ELF, System.map or kallsyms of the guest kernel; may be repeated", \
+		xf_set_symbols, 0, NULL},                                                          \
+		{"symbols-domain", 0, "dN", "the --symbols before it is only for domain dN",       \
+			xf_set_symbols_domain, 0, NULL},                                           \
+	{                                                                                          \
+		"kaslr-offset", 0, "N", "added to the addresses of the --symbols before it",       \
+			xf_set_kaslr_offset, 0, NULL                                               \
+	}
+
+struct xf_command {
+	const char *name, *arguments, *summary;
+	const struct xf_option *options; /* ends with one without a name; NULL = only --help */
+	/* Of the struct that run() gets, which begins with a struct xf_options; 0 = it is one. */
+	size_t size;
+	int (*run)(struct xf_options *options, struct xf_error *err);
+};
+
+/* All commands in the order of the help, NULL behind them; main.c has them. */
+extern const struct xf_command *const xf_commands[];
+
+/* The command of that name, NULL = none. */
+const struct xf_command *xf_command_by_name(const char *name);
+
+/* The n-th option of a command: its own ones, then --help; NULL behind them. */
+const struct xf_option *xf_command_option(const struct xf_command *command, size_t n);
+
+/*
+ * Parses argv (argv[0] is the command's name); options and arguments may stand in any order.  *options,
+ * to be freed, is the struct that the command's run() gets.  The strings of argv are kept, not copied;
+ * argv is reordered.  Returns 0, -XF_USAGE or -XF_INTERNAL (no memory).
+ */
+int xf_options_parse(struct xf_options **options, const struct xf_command *command, int argc,
+	char **argv, struct xf_error *err);
 
 #endif

@@ -10,8 +10,17 @@
 #include "analyzer/cost/profile.h"
 #include "cli/cli.h"
 
+struct xf_policy_options {
+	struct xf_options common;
+	const char *profile, *train, *part; /* NULL = not given */
+	struct xf_texts units_of;	    /* databases */
+	struct xf_texts units;		    /* NAME=COST */
+	int ncpus;			    /* that a flush hits, 0 = not given */
+};
+
 struct xf_policy {
-	const struct xf_options *options;
+	const struct xf_policy_options *own;
+	const struct xf_options *options; /* &own->common */
 	struct xf_policy_forks forks;
 	struct xf_units units;	    /* in the unit of the output */
 	double scale;		    /* cycles to the unit of the output; 0 = cannot be told */

@@ -63,7 +63,7 @@ END {
 	whole = page == "xenfault"
 	name = whole ? "xenfault" : "xenfault-" page
 	print ".\\\" SPDX-License-Identifier: GPL-2.0-or-later"
-	print ".\\\" Made from cli/options.c and man/" page ".mdoc: change those."
+	print ".\\\" Made from the table of the command and man/" page ".mdoc: change those."
 	print ".Dd " date
 	print ".Dt " toupper(name) " 1"
 	print ".Os xenfault " version

@@ -156,11 +156,11 @@ static int copy_table(sqlite3 *db, const struct xf_table *table, int64_t id, str
 static int copy(sqlite3 *db, const char *host, struct xf_error *err)
 {
 	int64_t id = 0;
-	int code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
+	/* BEGIN IMMEDIATE would want to write the capture too, which others may be reading */
+	int code = xf_db_exec(db, "BEGIN; DELETE FROM main.host WHERE 0", err);
 
-	if (code)
-		return code;
-	code = host_id(db, host, true, &id, err);
+	if (!code)
+		code = host_id(db, host, true, &id, err);
 	for (size_t i = 0; xf_fleet_table(i) && !code; i++)
 		code = copy_table(db, xf_fleet_table(i), id, err);
 	if (!code)

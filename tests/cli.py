@@ -6,13 +6,13 @@ import hashlib
 import io
 import json
 import os
-import pwd
 import re
 import shutil
 import sqlite3
 import subprocess
 
-from lib import TOP, WORK, XENFAULT, case, database, equal, finish, run, signed, unpack
+from lib import (TOP, WORK, XENFAULT, another_user, case, database, database_path, equal, finish, run,
+                 signed, unpack)
 
 TRACES = ("dom0-forks", "dom0-shell", "dom0-dirty", "dom0-smp", "dom0-crowd", "dom0-all-classes",
           "dom0-lossy", "dom0-pv-class-only", "dom0-pcpu0-only", "pvh-shadow", "pvh-shadow-hvm",
@@ -26,12 +26,6 @@ commands = re.findall(r"^  ([a-z]+) ", run("help").stdout, re.M)
 LISTS = {command: view for command, view in LISTS.items() if command in commands}
 FACTS = ("event", "event_place", "event_type", "event_late", "event_kind", "loss", "record_count",
          "doubt", "symbol")
-
-
-def path_of(name):
-    """The path of an imported trace."""
-    database(name).close()
-    return os.path.join(WORK, name + ".db")
 
 
 def scratch(name):
@@ -95,22 +89,22 @@ def check_rows(rows, db, view, order):
 ORDER = {"forks": "fork_id", "pages": "tsc_start, sequence_id", "events": "event_id"}
 
 for list_command, list_view in LISTS.items():
-    @case(f"{list_command} --format csv: the view's columns in order, and its rows")
+    @case(f"{list_command} --format csv: the view's columns in order, and its rows", slow=list_command == "events")
     def _(command=list_command, view=list_view):
         for name in ("dom0-shell", "wtpt-smp", "pvh-shadow"):
             db = database(name)
-            out = run(command, "--format", "csv", path_of(name)).stdout
+            out = run(command, "--format", "csv", database_path(name)).stdout
             lines = list(csv.reader(io.StringIO(out)))
             equal(lines[0], columns_of(db, view), "header")
             if command in ORDER:
                 check_rows([dict(zip(lines[0], row)) for row in lines[1:]], db, view, ORDER[command])
 
-    @case(f"{list_command} --format jsonl: one object a row, addresses as strings")
+    @case(f"{list_command} --format jsonl: one object a row, addresses as strings", slow=list_command == "events")
     def _(command=list_command, view=list_view):
         for name in ("dom0-shell", "wtpt-smp", "pvh-shadow"):
             db = database(name)
             rows = [json.loads(line) for line in
-                    run(command, "--format", "jsonl", path_of(name)).stdout.splitlines()]
+                    run(command, "--format", "jsonl", database_path(name)).stdout.splitlines()]
             for row in rows:
                 equal(list(row), columns_of(db, view), "keys")
                 assert all(row[c] is None or re.fullmatch("0x[0-9a-f]+", row[c])
@@ -119,13 +113,13 @@ for list_command, list_view in LISTS.items():
                 check_rows(rows, db, view, ORDER[command])
 
 
-@case("text fits 80 columns, on every trace, with times in cycles and in us")
+@case("text fits 80 columns, on every trace, with times in cycles and in us", slow=True)
 def _():
     for name in TRACES:
         for options in ((), ("--cpu-hz", HZ)):
             for command in (*LISTS, "info"):
-                done = run(command, *options, path_of(name))
-                for line in (done.stdout + done.stderr).replace(path_of(name), "DB").splitlines():
+                done = run(command, *options, database_path(name))
+                for line in (done.stdout + done.stderr).replace(database_path(name), "DB").splitlines():
                     # a name may be as long as it likes
                     if command == "info" and line.startswith("source"):
                         continue
@@ -141,38 +135,38 @@ def _():
 
 @case("text says what a loss cut, and ends with losses and doubts")
 def _():
-    done = run("forks", path_of("dom0-lossy"))
+    done = run("forks", database_path("dom0-lossy"))
     assert re.search(r"\bcut$", done.stdout, re.M), "no fork is marked"
     assert "9026 records" in done.stderr and "doubt:" in done.stderr, done.stderr
-    equal(run("forks", path_of("wtpt-up")).stderr, "", "nothing to doubt")
+    equal(run("forks", database_path("wtpt-up")).stderr, "", "nothing to doubt")
 
 
-@case("standard input gives the same rows as the file")
+@case("standard input gives the same rows as the file", slow=True)
 def _():
     path = scratch("stdin.db")
     for name in TRACES:
         with subprocess.Popen(["cat", unpack(name + ".bin")], stdout=subprocess.PIPE) as cat:
             run("import", "--force", "-o", path, "-", stdin=cat.stdout)
-        equal(dump(path), dump(path_of(name)), name)
+        equal(dump(path), dump(database_path(name)), name)
         with open(unpack(name + ".bin"), "rb") as file:
             equal(run("events", "--format", "csv", "-", stdin=file).stdout,
                   run("events", "--format", "csv", unpack(name + ".bin")).stdout, f"events of {name}")
 
 
-@case("importing twice gives the same database")
+@case("importing twice gives the same database", slow=True)
 def _():
     path = scratch("twice.db")
     for name in TRACES:
         run("import", "--force", "-o", path, unpack(name + ".bin"))
-        equal(dump(path), dump(path_of(name)), name)
+        equal(dump(path), dump(database_path(name)), name)
 
 
-@case("analyze gives the derived tables that import gave")
+@case("analyze gives the derived tables that import gave", slow=True)
 def _():
     path = scratch("analyze.db")
     for name in TRACES:
-        before = dump(path_of(name))
-        shutil.copy(path_of(name), path)
+        before = dump(database_path(name))
+        shutil.copy(database_path(name), path)
         run("analyze", path)
         equal(dump(path), before, f"{name}: rebuilt")
         run("import", "--force", "--no-analyze", "-o", path, unpack(name + ".bin"))
@@ -183,7 +177,7 @@ def _():
         equal(dump(path), before, f"{name}: built later")
 
 
-@case("the view events equals xentrace(), row by row")
+@case("the view events equals xentrace(), row by row", slow=True)
 def _():
     for name in TRACES:
         db = database(name)
@@ -204,9 +198,9 @@ def _():
     for source in ("xentrace", "events", f"xentrace('{file}')"):
         equal(run("sql", "--format", "csv", file, f"SELECT kind, count(*) FROM {source} GROUP BY 1").stdout,
               wanted, source)
-    equal(run("sql", "--format", "csv", path_of("dom0-forks"),
+    equal(run("sql", "--format", "csv", database_path("dom0-forks"),
               f"SELECT kind, count(*) FROM xentrace('{file}') GROUP BY 1").stdout, wanted, "beside a database")
-    equal(run("sql", "--format", "jsonl", path_of("dom0-forks"),
+    equal(run("sql", "--format", "jsonl", database_path("dom0-forks"),
               "SELECT va, count(*) AS n FROM events WHERE kind = 'emulate' GROUP BY 1 LIMIT 1").stdout[:9],
           '{"va":"0x', "addresses")
     text = run("sql", "--limit", "2", file, "SELECT kind, tsc FROM xentrace").stdout.splitlines()
@@ -225,16 +219,16 @@ def _():
 
 @case("sql: wrong statements and statements that write are refused")
 def _():
-    before = dump(path_of("wtpt-up"))
+    before = dump(database_path("wtpt-up"))
     for statement in ("SELECT nonsense FROM forks", "DELETE FROM fork", "", "SELECT 1; SELECT 2"):
-        assert run("sql", path_of("wtpt-up"), statement, status=2).stderr
-    equal(dump(path_of("wtpt-up")), before, "nothing was changed")
+        assert run("sql", database_path("wtpt-up"), statement, status=2).stderr
+    equal(dump(database_path("wtpt-up")), before, "nothing was changed")
 
 
 @case("the stock sqlite3 shell reads every view")
 def _():
     for view in ("trace", *LISTS.values(), "losses"):
-        done = subprocess.run(["sqlite3", path_of("wtpt-smp"), f"SELECT * FROM {view} LIMIT 3"],
+        done = subprocess.run(["sqlite3", database_path("wtpt-smp"), f"SELECT * FROM {view} LIMIT 3"],
                               capture_output=True, text=True, check=True)
         equal(done.stderr, "", view)
         assert done.stdout or view == "losses", view
@@ -242,8 +236,8 @@ def _():
 
 @case("a reader that has seen enough is no error worth a word")
 def _():
-    for words in (("forks", "--format", "csv", path_of("dom0-shell")),
-                  ("events", "--format", "csv", path_of("dom0-shell")),
+    for words in (("forks", "--format", "csv", database_path("dom0-shell")),
+                  ("events", "--format", "csv", database_path("dom0-shell")),
                   ("events", unpack("dom0-shell.bin")),
                   ("sql", "--format", "csv", unpack("dom0-shell.bin"), "SELECT * FROM xentrace")):
         with subprocess.Popen([XENFAULT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
@@ -254,7 +248,7 @@ def _():
 
 @case("a full device is an output error")
 def _():
-    for words in (*((c, path_of("dom0-shell")) for c in (*LISTS, "info")),
+    for words in (*((c, database_path("dom0-shell")) for c in (*LISTS, "info")),
                   ("events", unpack("dom0-shell.bin")), ("help",), ("version",),
                   ("sql", unpack("dom0-shell.bin"), "SELECT * FROM xentrace")):
         with open("/dev/full", "w", encoding="ascii") as full:
@@ -266,7 +260,7 @@ def _():
 
 @case("seconds without a frequency are a usage error that names --cpu-hz")
 def _():
-    for words in (*((c, path_of("dom0-shell")) for c in ("forks", "pages", "events")),
+    for words in (*((c, database_path("dom0-shell")) for c in ("forks", "pages", "events")),
                   ("events", unpack("dom0-shell.bin"))):
         for option in ("--from", "--to"):
             assert "--cpu-hz" in run(words[0], option, "1", words[1], status=2).stderr, words
@@ -280,7 +274,7 @@ def _():
     wanted = [r[0] for r in db.execute("SELECT event_id FROM events WHERE tsc BETWEEN ? AND ?", (begin, end))]
     # the capture's first record is not its first event
     first = db.execute("SELECT tsc_first FROM trace").fetchone()[0]
-    for source in (path_of("dom0-shell"), unpack("dom0-shell.bin")):
+    for source in (database_path("dom0-shell"), unpack("dom0-shell.bin")):
         for options in (("--from", f"{begin}c", "--to", f"{end}c"),
                         ("--cpu-hz", HZ, "--from", repr((begin - first - 0.4) / HZ),
                          "--to", repr((end - first + 0.4) / HZ))):
@@ -288,7 +282,7 @@ def _():
                 run("events", "--format", "csv", *options, source).stdout))
             equal([int(r["event_id"]) for r in rows], wanted, f"{source} {options}")
     forks = csv.DictReader(io.StringIO(run(
-        "forks", "--format", "csv", "--from", f"{begin}c", "--to", f"{end}c", path_of("dom0-shell")).stdout))
+        "forks", "--format", "csv", "--from", f"{begin}c", "--to", f"{end}c", database_path("dom0-shell")).stdout))
     equal([int(r["fork_id"]) for r in forks], [r[0] for r in db.execute(
         "SELECT fork_id FROM forks WHERE tsc_start BETWEEN ? AND ? ORDER BY 1", (begin, end))], "forks")
 
@@ -301,21 +295,21 @@ def _():
         return list(csv.DictReader(io.StringIO(run(*words, "--format", "csv").stdout)))
 
     for command in ("forks", "pages", "events"):
-        equal(len(rows(command, "--limit", "3", path_of("dom0-crowd"))), 3, command)
-        equal(len(rows(command, "--limit", "0", path_of("dom0-crowd"))), 0, command)
-        equal({r["vcpu"] for r in rows(command, "--domain", "d0v1", path_of("dom0-crowd"))}, {"1"}, command)
-        equal(len(rows(command, "--domain", "d0", path_of("dom0-crowd"))),
+        equal(len(rows(command, "--limit", "3", database_path("dom0-crowd"))), 3, command)
+        equal(len(rows(command, "--limit", "0", database_path("dom0-crowd"))), 0, command)
+        equal({r["vcpu"] for r in rows(command, "--domain", "d0v1", database_path("dom0-crowd"))}, {"1"}, command)
+        equal(len(rows(command, "--domain", "d0", database_path("dom0-crowd"))),
               db.execute(f"SELECT count(*) FROM {LISTS[command]} WHERE domid = 0").fetchone()[0], command)
-        equal(rows(command, "--domain", "d77", path_of("dom0-crowd")), [], command)
+        equal(rows(command, "--domain", "d77", database_path("dom0-crowd")), [], command)
     fork, pages, first, last = db.execute(
         "SELECT fork_id, pt_pages, first_event, last_event FROM forks ORDER BY ptes DESC LIMIT 1").fetchone()
-    found = rows("pages", "--fork", fork, path_of("dom0-crowd"))
+    found = rows("pages", "--fork", fork, database_path("dom0-crowd"))
     equal({r["fork_id"] for r in found}, {str(fork)}, "pages --fork")
     equal(len({r["pt_page"] for r in found}), pages, "pages of the fork")
-    found = [int(r["event_id"]) for r in rows("events", "--fork", fork, path_of("dom0-crowd"))]
+    found = [int(r["event_id"]) for r in rows("events", "--fork", fork, database_path("dom0-crowd"))]
     assert found[0] == first and found[-1] == last and found == sorted(found), "events --fork"
     for command in ("pages", "events"):
-        assert "no fork 9999" in run(command, "--fork", "9999", path_of("dom0-crowd"), status=2).stderr
+        assert "no fork 9999" in run(command, "--fork", "9999", database_path("dom0-crowd"), status=2).stderr
     assert "database" in run("events", "--fork", "1", unpack("dom0-crowd.bin"), status=2).stderr
 
 
@@ -329,7 +323,7 @@ def _():
     named = db.execute("SELECT count(*) FROM events WHERE symbol IS NOT NULL").fetchone()
     db.close()
     # the same later, by analyze, and on the way by events
-    shutil.copy(path_of("dom0-shell"), path)
+    shutil.copy(database_path("dom0-shell"), path)
     run("analyze", "--symbols", symbols, path)
     db = sqlite3.connect(path)
     equal({n for (n,) in db.execute("SELECT symbol FROM forks")}, names, "analyze --symbols")
@@ -356,9 +350,9 @@ def _():
     us, = db.execute("SELECT us FROM forks WHERE fork_id = 1").fetchone()
     db.close()
     listed = json.loads(run("forks", "--format", "jsonl", "--limit", "1", "--cpu-hz", HZ,
-                            path_of("wtpt-up")).stdout)["us"]
+                            database_path("wtpt-up")).stdout)["us"]
     assert abs(us - listed) < 0.001, f"{us}, {listed}"
-    shutil.copy(path_of("wtpt-up"), path)
+    shutil.copy(database_path("wtpt-up"), path)
     run("analyze", "--cpu-hz", "2445.4M", path)
     db = sqlite3.connect(path)
     equal(db.execute("SELECT us FROM forks WHERE fork_id = 1").fetchone(), (us,), "analyze")
@@ -367,30 +361,16 @@ def _():
 
 @case("--help and version need no rights, no terminal and no environment")
 def _():
-    program = scratch("program")
-    shutil.copy(XENFAULT, program)
-    os.chmod(program, 0o755)
-    how = {"env": {}, "stdin": subprocess.DEVNULL, "cwd": "/"}
-    if os.geteuid() == 0:
-        nobody = pwd.getpwnam("nobody")
-        folder = os.path.join("/tmp", f"xenfault-{os.getpid()}")
-        os.mkdir(folder, 0o755)
-        program = shutil.move(program, folder)
-        how.update(user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
-    try:
+    with another_user(XENFAULT) as ((program,), who):
         for words in (["--help"], ["help"], ["version"], *([c, "--help"] for c in commands)):
-            done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60,
-                                  check=False, **how)
-            equal((done.returncode, done.stderr), (0, ""), " ".join(words))
+            done = run(*words, program=program, env={}, cwd="/", **who)
+            equal(done.stderr, "", " ".join(words))
             assert done.stdout, words
-    finally:
-        if os.geteuid() == 0:
-            shutil.rmtree(folder)
 
 
 @case("exit statuses")
 def _():
-    path, good = scratch("status.db"), path_of("wtpt-up")
+    path, good = scratch("status.db"), database_path("wtpt-up")
     with open(scratch("text"), "w", encoding="ascii") as file:
         file.write("this is no trace\n" * 1000)
     shutil.copy(good, path)
@@ -420,7 +400,7 @@ def _():
 @case("a database of a newer version is refused by name")
 def _():
     path = scratch("newer.db")
-    shutil.copy(path_of("wtpt-up"), path)
+    shutil.copy(database_path("wtpt-up"), path)
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 1000")
     db.commit()

@@ -9,19 +9,12 @@ import re
 import shutil
 import sqlite3
 import struct
-import subprocess
 
-from lib import WORK, XENFAULT, case, database, equal, finish, plain, run, unpack
+from lib import WORK, case, database, database_path, equal, finish, plain, run, unpack
 import synth
 
 MEASURES = ("count", "time", "pt_pages", "ptes", "ptes_per_page", "faults", "unhooks",
             "emulations", "flushes", "spurious", "cow_faults")
-
-
-def path(name):
-    """The database of a recorded trace."""
-    database(name).close()
-    return os.path.join(WORK, name + ".db")
 
 
 def compared(*args):
@@ -50,19 +43,19 @@ def narrow(text):
 for trace in ("dom0-dirty", "dom0-crowd", "wtpt-smp", "pvh-shadow-hvm"):
     @case(f"diff: {trace} against itself shows no difference")
     def _(trace=trace):
-        rows = compared(path(trace), path(trace))
+        rows = compared(database_path(trace), database_path(trace))
         equal({row["verdict"] for row in rows}, {"equal"}, "verdicts")
         equal({row["difference"] for row in rows}, {0.0}, "differences")
         forks = database(trace).execute("SELECT count(*) FROM forks").fetchone()[0]
         equal(sum(row["mean_a"] for row in pairs(rows)), forks, "forks")
         equal({row["measure"] for row in pairs(rows)} <= set(MEASURES), True, "measures")
-        text = run("diff", path(trace), path(trace)).stdout
+        text = run("diff", database_path(trace), database_path(trace)).stdout
         equal(text.splitlines()[-1], "no difference", "last line")
 
 
 @case("diff: dom0-dirty against dom0-forks runs through, equal shapes stand beside each other")
 def _():
-    rows = compared(path("dom0-dirty"), path("dom0-forks"))
+    rows = compared(database_path("dom0-dirty"), database_path("dom0-forks"))
     counts = measures(rows, "kind")
     equal((counts["page_fault"]["mean_a"], counts["page_fault"]["mean_b"]), (18186, 10930), "faults")
     equal((counts["emulate"]["mean_a"], counts["emulate"]["mean_b"]), (17509, 10163), "emulations")
@@ -78,14 +71,14 @@ def _():
             assert 16 * wanted <= ptes < 16 * wanted + 16, f"{wanted}: {ptes} PTEs"
     for side, total in (("a", 33), ("b", 27)):
         equal(sum(row["mean_" + side] or 0 for row in pairs(rows)), total, "forks of " + side)
-    text = run("diff", "--cpu-hz", "2445.4M", path("dom0-dirty"), path("dom0-forks")).stdout
+    text = run("diff", "--cpu-hz", "2445.4M", database_path("dom0-dirty"), database_path("dom0-forks")).stdout
     narrow(text)
     assert "no spread" in text, text
 
 
 @case("diff: wtpt-up against emulate shows where the mechanisms cross")
 def _():
-    rows = pairs(compared(path("wtpt-up"), path("emulate")), "time")
+    rows = pairs(compared(database_path("wtpt-up"), database_path("emulate")), "time")
     assert all(row["name_a"] in ("unhook", "mixed") and row["name_b"] == "emulate" for row in rows)
     first = {}
     for row in rows:
@@ -97,7 +90,7 @@ def _():
         for x in (10, 64, 512):
             row = first[pages, x]
             assert row["mean_a"] < row["mean_b"], f"{pages} x {x}: unhooking is the cheaper one"
-    text = run("diff", path("wtpt-up"), path("emulate")).stdout
+    text = run("diff", database_path("wtpt-up"), database_path("emulate")).stdout
     narrow(text)
     found = re.findall(r"^ *(\d+) pages: emulate \(B\) up to (\d+) PTEs per page, unhook \(A\) from"
                        r" (\d+); even at ([\d.]+)$", text, re.M)
@@ -135,7 +128,7 @@ def thinned(name, every=4):
 @case("diff: without every fourth emulated write exactly those are missing")
 def _():
     other, gone = thinned("dom0-dirty")
-    rows = compared(path("dom0-dirty"), other)
+    rows = compared(database_path("dom0-dirty"), other)
     equal(gone, 17509 // 4, "taken out")
     for kind, row in measures(rows, "kind").items():
         equal(row["difference"], -gone if kind == "emulate" else 0, kind)
@@ -154,7 +147,7 @@ def _():
 def varied(name, factor, copy):
     """A copy of a database whose forks last that much longer."""
     target = os.path.join(WORK, f"{name}-{copy}.db")
-    shutil.copyfile(path(name), target)
+    shutil.copyfile(database_path(name), target)
     with sqlite3.connect(target) as db:
         db.execute("UPDATE fork SET tsc_end = tsc_start + CAST((tsc_end - tsc_start) * ? AS INTEGER)",
                    (factor,))
@@ -185,7 +178,7 @@ def _():
 
 @case("diff: CSV and JSON tell the same; one domain; mistakes are told")
 def _():
-    args = (path("domu-logdirty"), path("dom0-shell"))
+    args = (database_path("domu-logdirty"), database_path("dom0-shell"))
     rows = list(csv.DictReader(io.StringIO(run("diff", "--format", "csv", *args).stdout)))
     lines = [json.loads(line) for line in run("diff", "--format", "jsonl", *args).stdout.splitlines()]
     equal(len(rows), len(lines), "rows")
@@ -194,7 +187,7 @@ def _():
         for key, value in line.items():
             equal("" if value is None else str(value) if isinstance(value, str) else float(value),
                   row[key] if isinstance(value, str) or value is None else float(row[key]), key)
-    counts = measures(compared("--domain", "d1", path("domu-logdirty"), path("domu-logdirty")), "kind")
+    counts = measures(compared("--domain", "d1", database_path("domu-logdirty"), database_path("domu-logdirty")), "kind")
     equal(counts["page_fault"]["mean_a"], 4583, "faults of domain 1")
     run("diff", args[0], status=2)
     run("diff", args[0], "--", status=2)
@@ -216,7 +209,7 @@ def episodes(target, *options):
 
 @case("episodes: domu-logdirty has one, of domain 1, with the rounds of the log")
 def _():
-    target = path("domu-logdirty")
+    target = database_path("domu-logdirty")
     found = episodes(target, "--cpu-hz", "2445.4M")
     equal(len(found), 1, "episodes")
     one = found[0]
@@ -264,19 +257,19 @@ def _():
     equal(forks, (inside[0], inside[1] - inside[0]), "inside, outside")
     shapes = db.execute("SELECT inside, outside FROM episode_forks WHERE pt_pages >= 7").fetchall()
     equal(shapes, [(2, 2)] * 3, "forkdirty and forkcow twice inside and twice outside")
-    text = run("episodes", "--cpu-hz", "2445.4M", path("domu-logdirty")).stdout
+    text = run("episodes", "--cpu-hz", "2445.4M", database_path("domu-logdirty")).stdout
     narrow(text)
     assert "us inside" in text, text
-    narrow(run("episodes", "--rounds", path("domu-logdirty")).stdout)
+    narrow(run("episodes", "--rounds", database_path("domu-logdirty")).stdout)
 
 
 @case("episodes: columns are those of the views, CSV as JSON")
 def _():
     for view, options in (("episodes", ()), ("rounds", ("--rounds",))):
-        header = run("episodes", "--format", "csv", *options, path("domu-logdirty")).stdout.split("\n")[0]
+        header = run("episodes", "--format", "csv", *options, database_path("domu-logdirty")).stdout.split("\n")[0]
         wanted = [d[0] for d in database("domu-logdirty").execute(f"SELECT * FROM {view}").description]
         equal(header.split(","), wanted, view)
-        equal(list(episodes(path("domu-logdirty"), *options)[0]), wanted, view)
+        equal(list(episodes(database_path("domu-logdirty"), *options)[0]), wanted, view)
 
 
 @case("episodes: xenfault analyze gives the same as the import, and a pipe too")
@@ -284,7 +277,7 @@ def _():
     target = os.path.join(WORK, "again.db")
     tables = ("episode", "episode_round")
     wanted = {t: database("domu-logdirty").execute(f"SELECT * FROM {t}").fetchall() for t in tables}
-    shutil.copyfile(path("domu-logdirty"), target)
+    shutil.copyfile(database_path("domu-logdirty"), target)
     run("analyze", target)
     with open(unpack("domu-logdirty.bin"), "rb") as file:
         run("import", "--force", "-o", target + "2", "-", stdin=file)
@@ -296,7 +289,7 @@ def _():
 for trace in ("pvh-shadow", "pvh-shadow-hvm", "dom0-dirty", "dom0-lossy", "wtpt-smp", "emulate"):
     @case(f"episodes: none in {trace}")
     def _(trace=trace):
-        equal(episodes(path(trace)), [], "episodes")
+        equal(episodes(database_path(trace)), [], "episodes")
 
 
 class Guests:
@@ -412,11 +405,11 @@ def _():
     for _ in range(20):
         guests.trace.shadow(1, synth.FIXUP, 4, g=0x123067, va=0x1000, flags=0)
     equal(guests.found()[0], [], "fixups of a domain without PV records")
-    run("episodes", "--domain", "d1v0", path("domu-logdirty"), status=2)
-    equal(episodes(path("domu-logdirty"), "--domain", "d0"), [], "another domain")
-    equal(len(episodes(path("domu-logdirty"), "--domain", "d1")), 1, "this domain")
-    equal(len(episodes(path("domu-logdirty"), "--rounds", "--limit", "2")), 2, "limit")
-    equal(len(episodes(path("domu-logdirty"), "--rounds", "--from", "147000000000c")), 4, "from")
+    run("episodes", "--domain", "d1v0", database_path("domu-logdirty"), status=2)
+    equal(episodes(database_path("domu-logdirty"), "--domain", "d0"), [], "another domain")
+    equal(len(episodes(database_path("domu-logdirty"), "--domain", "d1")), 1, "this domain")
+    equal(len(episodes(database_path("domu-logdirty"), "--rounds", "--limit", "2")), 2, "limit")
+    equal(len(episodes(database_path("domu-logdirty"), "--rounds", "--from", "147000000000c")), 4, "from")
 
 
 finish()

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 
-from lib import TOP, WORK, XENFAULT, case, database, equal, finish, run
+from lib import TOP, WORK, XENFAULT, case, database, database_path, equal, finish, run
 from postgres import Server
 import synth
 
@@ -17,11 +17,6 @@ VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
-
-
-def path(name):
-    database(name).close()
-    return os.path.join(WORK, name + ".db")
 
 
 def opened(name):
@@ -59,7 +54,7 @@ RECORDED = {"web1": "domu-logdirty", "web2": "wtpt-smp", "web3": "dom0-pcpu0-onl
 
 @case("merge: tables and views are those of a capture, with the host in front")
 def _():
-    merge(fresh(FLEET), **{host: path(name) for host, name in RECORDED.items()})
+    merge(fresh(FLEET), **{host: database_path(name) for host, name in RECORDED.items()})
     one, fleet = database("domu-logdirty"), opened(FLEET)
     equal(tables(fleet) - {"host"}, tables(one), "tables")
     for table in tables(one):
@@ -87,9 +82,9 @@ def _():
 @case("merge: loading again changes nothing, one host's reload replaces its rows only")
 def _():
     before = dump(FLEET)
-    merge(FLEET, **{host: path(name) for host, name in RECORDED.items()})
+    merge(FLEET, **{host: database_path(name) for host, name in RECORDED.items()})
     equal(dump(FLEET) == before, True, "the same after loading twice")
-    merge(FLEET, web2=path("emulate"))
+    merge(FLEET, web2=database_path("emulate"))
     after = dump(FLEET)
     equal(after["host"], before["host"], "hosts")
     number = {host: number for number, host in after["host"]}["web2"]
@@ -99,7 +94,7 @@ def _():
                   True, f"{table}: rows of the others")
     equal(opened(FLEET).execute("SELECT count(*) FROM forks WHERE host = 'web2'").fetchone()[0],
           database("emulate").execute("SELECT count(*) FROM forks").fetchone()[0], "forks of web2")
-    merge(FLEET, web2=path("wtpt-smp"))
+    merge(FLEET, web2=database_path("wtpt-smp"))
     equal(dump(FLEET) == before, True, "and back")
 
 
@@ -109,20 +104,29 @@ def _():
                     ("events", "--format", "jsonl", "--limit", "500"), ("episodes",),
                     ("spurious", "--format", "csv"), ("flushes",)):
         for host, name in RECORDED.items():
-            equal(run(*command, f"{FLEET}#{host}").stdout == run(*command, path(name)).stdout, True,
+            equal(run(*command, f"{FLEET}#{host}").stdout == run(*command, database_path(name)).stdout, True,
                   f"{command[0]} of {host}")
     equal(run("diff", f"{FLEET}#web1", f"{FLEET}#web2", "--format", "csv").stdout ==
-          run("diff", path("domu-logdirty"), path("wtpt-smp"), "--format", "csv").stdout, True, "diff")
+          run("diff", database_path("domu-logdirty"), database_path("wtpt-smp"), "--format", "csv").stdout, True, "diff")
     text = run("sql", "--format", "csv", FLEET, "SELECT host, count(*) FROM forks GROUP BY 1").stdout
     equal(len(text.splitlines()), 4, "sql over all hosts")
     equal(run("sql", "--format", "csv", FLEET + "#web2", "SELECT count(*) FROM forks").stdout.split()[1],
           str(database("wtpt-smp").execute("SELECT count(*) FROM forks").fetchone()[0]), "sql over one")
 
 
+@case("merge: a capture that someone is reading can be merged")
+def _():
+    with database("wtpt-smp") as reader:
+        rows = reader.execute("SELECT * FROM event")
+        rows.fetchone()
+        merge(fresh(os.path.join(WORK, "read.db")), a=database_path("wtpt-smp"))
+        rows.close()
+
+
 @case("merge: mistakes are told, and change nothing")
 def _():
     before = dump(FLEET)
-    one = path("wtpt-smp")
+    one = database_path("wtpt-smp")
     run("merge", "a=" + one, status=2)
     run("merge", "-o", FLEET, status=2)
     run("merge", "-o", FLEET, one, status=2)
@@ -221,7 +225,7 @@ def view_kinds(server, view):
 
 
 def postgres_cases(server):
-    @case("postgresql: tables and views are those of the fleet, with the same columns")
+    @case("postgresql: tables and views are those of the fleet, with the same columns", slow=True)
     def _():
         server.psql("CREATE DATABASE fleet", database="postgres")
         server.psql(run("export", "--to", "postgresql", "--schema").stdout)
@@ -234,7 +238,7 @@ def postgres_cases(server):
         # once only: a second time changes nothing and says so
         server.psql(run("export", "--to", "postgresql", "--schema").stdout, status=3)
 
-    @case("postgresql: every view of three recorded hosts is the same as in SQLite")
+    @case("postgresql: every view of three recorded hosts is the same as in SQLite", slow=True)
     def _():
         export(server, FLEET)
         fleet = opened(FLEET)
@@ -253,7 +257,7 @@ def postgres_cases(server):
                 rows += same_rows(server, fleet, f"SELECT * FROM {view} ORDER BY host, {keys}", kinds)
         assert rows > 3000, rows
 
-    @case("postgresql: addresses are unsigned: they compare, sort and show as addresses")
+    @case("postgresql: addresses are unsigned: they compare, sort and show as addresses", slow=True)
     def _():
         fleet = opened(FLEET)
         kernel, user = fleet.execute(
@@ -272,12 +276,12 @@ def postgres_cases(server):
         for wrong in ("-1", str(UNSIGNED), "'NaN'"):
             server.psql(f"SELECT CAST({wrong} AS u64)", status=3)
 
-    @case("postgresql: loading twice changes nothing, one host's reload replaces its rows")
+    @case("postgresql: loading twice changes nothing, one host's reload replaces its rows", slow=True)
     def _():
         before = digests(server)
         export(server, FLEET)
         equal(digests(server) == before, True, "the same after loading twice")
-        export(server, "--host", "web2", path("emulate"))
+        export(server, "--host", "web2", database_path("emulate"))
         after = digests(server)
         number = host_numbers(server)["web2"]
         equal({k for k in set(before) | set(after) if before.get(k) != after.get(k)} - {
@@ -288,20 +292,20 @@ def postgres_cases(server):
         export(server, "--host", "web2", FLEET)
         equal(digests(server) == before, True, "and back")
 
-    @case("postgresql: a stream that breaks off, or is of another schema, changes nothing")
+    @case("postgresql: a stream that breaks off, or is of another schema, changes nothing", slow=True)
     def _():
         before = server.psql("SELECT count(*), sum(ptes) FROM forks")
-        stream = run("export", "--to", "postgresql", "--host", "web1", path("wtpt-smp")).stdout
+        stream = run("export", "--to", "postgresql", "--host", "web1", database_path("wtpt-smp")).stdout
         for part in (0.1, 0.5, 0.9):
             server.psql(stream[:int(len(stream) * part)], status=None)
         server.psql(stream[:stream.rindex("COMMIT")], status=None)
         server.psql(stream.replace("xenfault_load('web1', 1)", "xenfault_load('web1', 2)"), status=3)
         equal(server.psql("SELECT count(*), sum(ptes) FROM forks"), before, "forks")
 
-    @case("postgresql: names of hosts and texts that look like syntax arrive as they are")
+    @case("postgresql: names of hosts and texts that look like syntax arrive as they are", slow=True)
     def _():
         odd = os.path.join(WORK, "odd.db")
-        shutil.copyfile(path("wtpt-up"), odd)
+        shutil.copyfile(database_path("wtpt-up"), odd)
         text = "tab\t back\\slash\n'quote' \\. \\N é"
         with sqlite3.connect(odd) as db:
             db.execute("UPDATE capture SET source = ?", (text,))
@@ -313,7 +317,7 @@ def postgres_cases(server):
         server.psql("DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', 1)")
         run("export", "--to", "postgresql", "--host", "", odd, status=2)
 
-    @case("postgresql: the stream takes constant memory")
+    @case("postgresql: the stream takes constant memory", slow=True)
     def _():
         def peak(name):
             with open(os.devnull, "wb") as null:
@@ -322,10 +326,10 @@ def postgres_cases(server):
                 child.returncode = status
             equal(status, 0, "exit status")
             return usage.ru_maxrss / 1024
-        small, large = peak(path("wtpt-up")), peak(path("pvh-shadow-hvm"))
+        small, large = peak(database_path("wtpt-up")), peak(database_path("pvh-shadow-hvm"))
         assert large < small + 16, f"{large} MiB for a capture of {os.path.getsize(path('pvh-shadow-hvm'))}"
 
-    @case(f"postgresql: forks and PTEs per page of {HOSTS} synthetic hosts are the same as in SQLite")
+    @case(f"postgresql: forks and PTEs per page of {HOSTS} synthetic hosts are the same as in SQLite", slow=True)
     def _():
         names = {f"host{n:03}": synthetic(n) for n in range(HOSTS)}
         merge(FLEET, **names)
@@ -349,7 +353,7 @@ def postgres_cases(server):
         same_rows(server, fleet, "SELECT host, pt_pages, ptes, count(*) FROM forks GROUP BY host, pt_pages,"
                   " ptes ORDER BY host, pt_pages, ptes")
 
-    @case("postgresql: the statements of docs/fleet.md partition by host and time, and shard")
+    @case("postgresql: the statements of docs/fleet.md partition by host and time, and shard", slow=True)
     def _():
         text = open(os.path.join(TOP, "docs", "fleet.md"), encoding="utf-8").read()
         blocks = re.findall(r"^```sql\n(.*?)^```$", text, re.M | re.S)
@@ -370,7 +374,7 @@ def postgres_cases(server):
             f"EXPLAIN SELECT count(*) FROM event WHERE host_id = {number['web1']}"
             " AND tsc BETWEEN 150000000000 AND 151000000000"))
         assert "event_web1_1" in plan and "event_web1_0" not in plan and "event_rest" not in plan, plan
-        export(server, "--host", "web1", path("domu-logdirty"))
+        export(server, "--host", "web1", database_path("domu-logdirty"))
         equal(digests(server, "event") == before, True, "rows after loading web1 again")
         server.psql("CREATE DATABASE fleet2", database="postgres")
         server.psql(run("export", "--to", "postgresql", "--schema").stdout, database="fleet2")
@@ -379,12 +383,12 @@ def postgres_cases(server):
         there = "SELECT count(*) FROM event"
         equal(server.psql(there, database="fleet2"),
               server.psql(there + f" WHERE host_id = {number['web2']}"), "rows of web2 there")
-        export(server, "--host", "web2", path("wtpt-smp"))
+        export(server, "--host", "web2", database_path("wtpt-smp"))
         equal(digests(server, "event") == before, True, "rows after loading web2 again")
         server.psql(drop)
         equal(server.psql(there + f" WHERE host_id = {number['web1']}"),
               [(str(int(counts["event_web1_1"])),)], "rows of web1 after dropping its first minute")
-        export(server, "--host", "web2", path("emulate"))
+        export(server, "--host", "web2", database_path("emulate"))
 
 
 with Server() as postgres:

@@ -6,16 +6,14 @@ import resource
 import shutil
 import sqlite3
 import subprocess
-import tempfile
 
 import lib
-from lib import WORK, XENFAULT, case, database, equal, finish, run, unpack
+from lib import WORK, XENFAULT, another_user, case, database_path, equal, finish, run, unpack
 
-FOLDER = os.path.join(WORK, "mistakes")
+FOLDER = os.path.join(WORK, "folder")
 shutil.rmtree(FOLDER, ignore_errors=True)
 os.makedirs(FOLDER)
-database("dom0-dirty").close()
-DB = os.path.join(WORK, "dom0-dirty.db")
+DB = database_path("dom0-dirty")
 TRACE = unpack("dom0-dirty.bin")
 
 
@@ -75,28 +73,15 @@ def _():
 
 @case("no permission to read or to write")
 def _():
-    if os.getuid():
-        prefix = []
-    else:
-        prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-    # nobody may not come into every folder
-    folder = tempfile.mkdtemp()
-    os.chmod(folder, 0o755)
-    try:
-        for name in ("t.bin", "t.db"):
-            shutil.copy(TRACE if name == "t.bin" else DB, os.path.join(folder, name))
-            os.chmod(os.path.join(folder, name), 0)
-        program = shutil.copy(XENFAULT, folder)
-        for args, words in ((["import", "t.bin"], ["cannot read", "sudo"]),
-                            (["forks", "t.db"], ["cannot read", "sudo"]),
+    with another_user(XENFAULT, TRACE, DB) as ((program, trace, db), who):
+        os.chmod(trace, 0)
+        os.chmod(db, 0)
+        for args, words in ((["import", trace], ["cannot read", "sudo"]),
+                            (["forks", db], ["cannot read", "sudo"]),
                             (["import", "-o", "/proc/x.db", "-"], ["cannot write /proc/x.db"])):
-            done = subprocess.run([*prefix, program, *args], cwd=folder, capture_output=True, text=True,
-                                  stdin=open(TRACE, "rb"))
-            equal(done.returncode, 3, done.stderr)
+            done = run(*args, status=3, program=program, stdin=open(TRACE, "rb"), **who)
             for word in words:
                 assert word in done.stderr, done.stderr
-    finally:
-        shutil.rmtree(folder)
 
 
 @case("misspelt commands, options, formats and views")

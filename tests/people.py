@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 from collections import Counter, defaultdict
 
 import lib
-from lib import WORK, XENFAULT, case, database, equal, finish, run, unpack
+from lib import WORK, XENFAULT, case, database, database_path, equal, finish, run, unpack
 
 HZ = 2445400000
 VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "episodes",
@@ -24,13 +24,8 @@ SILENT = ("loss", "task_switch", "multicall", "mmuext", "iret", "hypercall", "pr
 ADDRESSES = ("va", "pt_page", "rip", "pte", "va_base")
 
 
-def path_of(name):
-    database(name).close()
-    return os.path.join(WORK, name + ".db")
-
-
 def perfetto(name, *options):
-    text = run("export", "--to", "perfetto", "--cpu-hz", HZ, *options, path_of(name)).stdout
+    text = run("export", "--to", "perfetto", "--cpu-hz", HZ, *options, database_path(name)).stdout
     return json.loads(text)
 
 
@@ -108,16 +103,16 @@ def _():
 def _():
     data = perfetto("dom0-dirty", "--fork", 31)["traceEvents"]
     equal([e["args"]["fork_id"] for e in data if e.get("cat") == "fork"], [31], "forks")
-    pages = run("pages", "--fork", 31, "--format", "csv", path_of("dom0-dirty")).stdout
+    pages = run("pages", "--fork", 31, "--format", "csv", database_path("dom0-dirty")).stdout
     equal(sum(e.get("cat") == "page" for e in data), len(pages.splitlines()) - 1, "pages")
     for view, command in (("events", "events"), ("pt_sequences", "pages")):
         for options in (("--fork", 31), ("--domain", "d0v1"), ("--from", "5", "--until", "6")):
             got = run("export", "--to", "csv", "--view", view, *options, "--cpu-hz", HZ,
-                      path_of("dom0-dirty")).stdout
+                      database_path("dom0-dirty")).stdout
             wanted = run(command, "--format", "csv", *options, "--cpu-hz", HZ,
-                         path_of("dom0-dirty")).stdout
+                         database_path("dom0-dirty")).stdout
             assert got == wanted, f"{view} {options} differ from xenfault {command}"
-    got = run("export", "--to", "csv", "--view", "forks", "--domain", "d7", path_of("dom0-dirty"))
+    got = run("export", "--to", "csv", "--view", "forks", "--domain", "d7", database_path("dom0-dirty"))
     equal(len(got.stdout.splitlines()), 1, "no such domain: the header only")
 
 
@@ -134,21 +129,21 @@ def as_text(name, value):
 
 
 for view in VIEWS:
-    @case(f"export to csv and jsonl: every row and column of {view}")
+    @case(f"export to csv and jsonl: every row and column of {view}", slow=view == "events")
     def _(view=view):
         for trace in ("dom0-lossy", "wtpt-smp", "domu-logdirty"):
             cursor = database(trace).execute(f"SELECT * FROM {view}")
             names = [c[0] for c in cursor.description]
             wanted = sorted([as_text(n, v) for n, v in zip(names, row)] for row in cursor)
             rows = list(csv.reader(io.StringIO(
-                run("export", "--to", "csv", "--view", view, path_of(trace)).stdout)))
+                run("export", "--to", "csv", "--view", view, database_path(trace)).stdout)))
             equal(rows[0], names, "header")
             got = sorted(rows[1:])
             equal(len(got), len(wanted), "rows")
             for one, other in zip(got, wanted):  # a half may be rounded either way
                 assert one == other or all(a == b or abs(float(a) - float(b)) < 0.0011
                                            for a, b in zip(one, other)), (one, other)
-            lines = run("export", "--to", "jsonl", "--view", view, path_of(trace)).stdout
+            lines = run("export", "--to", "jsonl", "--view", view, database_path(trace)).stdout
             objects = [json.loads(line) for line in lines.splitlines()]
             equal(len(objects), len(wanted), "objects")
             assert all(list(o) == names for o in objects), "members in the view's order"
@@ -156,7 +151,7 @@ for view in VIEWS:
 
 @case("export to jsonl without --view: all views, each row says of which")
 def _():
-    lines = run("export", "--to", "jsonl", path_of("wtpt-smp")).stdout.splitlines()
+    lines = run("export", "--to", "jsonl", database_path("wtpt-smp")).stdout.splitlines()
     got = Counter(json.loads(line)["view"] for line in lines)
     db = database("wtpt-smp")
     equal(got, Counter({v: db.execute(f"SELECT count(*) FROM {v}").fetchone()[0] for v in VIEWS
@@ -165,7 +160,7 @@ def _():
 
 @case("export: memory does not grow with the capture")
 def _():
-    big, small = path_of("dom0-dirty"), path_of("wtpt-up")
+    big, small = database_path("dom0-dirty"), database_path("wtpt-up")
     peaks = []
     for path in (small, big):
         child = subprocess.Popen([XENFAULT, "export", "--to", "perfetto", "-o", "/dev/null", path],
@@ -180,18 +175,18 @@ def _():
     for path in (out, out + ".part"):
         if os.path.exists(path):
             os.unlink(path)
-    run("export", "--to", "perfetto", "-o", out, path_of("wtpt-up"))
+    run("export", "--to", "perfetto", "-o", out, database_path("wtpt-up"))
     json.load(open(out, encoding="utf-8"))
-    equal(run("export", "--to", "perfetto", "-o", out, path_of("wtpt-up"), status=2).stderr,
+    equal(run("export", "--to", "perfetto", "-o", out, database_path("wtpt-up"), status=2).stderr,
           f"xenfault: {out} is there already; --force replaces it\n", "message")
-    run("export", "--to", "perfetto", "--force", "-o", out, path_of("wtpt-up"))
+    run("export", "--to", "perfetto", "--force", "-o", out, database_path("wtpt-up"))
     os.unlink(out)
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
-    run("export", "--to", "perfetto", "-o", out, path_of("wtpt-smp"), status=3, preexec_fn=limit)
+    run("export", "--to", "perfetto", "-o", out, database_path("wtpt-smp"), status=3, preexec_fn=limit)
     assert not os.path.exists(out) and not os.path.exists(out + ".part"), "something is left"
-    run("export", "--to", "jsonl", "-o", "/dev/full", path_of("wtpt-up"), status=3)
+    run("export", "--to", "jsonl", "-o", "/dev/full", database_path("wtpt-up"), status=3)
 
 
 EXTENSION = os.path.join(os.path.dirname(XENFAULT), "xenfault")
@@ -249,7 +244,7 @@ def _():
               "SELECT kind, count(*) FROM events GROUP BY 1")}, "kinds")
 
 
-@case("extension: its rows are those of the view, also from two files at once")
+@case("extension: its rows are those of the view, also from two files at once", slow=True)
 def _():
     path = unpack("wtpt-smp.bin")
     columns = ("event_id, tsc, us, pcpu, domid, vcpu, kind, va, pt_page, slot, rip, error_code,"
@@ -280,13 +275,13 @@ def _():
 
 @case("extension: xenfault sql has the same functions")
 def _():
-    got = run("sql", "--format", "csv", path_of("wtpt-up"), "SELECT count(*) AS n, hex64(255) AS h FROM"
+    got = run("sql", "--format", "csv", database_path("wtpt-up"), "SELECT count(*) AS n, hex64(255) AS h FROM"
               f" xentrace('{unpack('wtpt-up.bin')}')").stdout
     equal(got, "n,h\n4527,0xff\n", "rows")
 
 
 def report(name, *options):
-    text = run("report", *options, path_of(name)).stdout
+    text = run("report", *options, database_path(name)).stdout
     return text, xml.etree.ElementTree.fromstring(text.split("\n", 1)[1])
 
 
@@ -405,7 +400,7 @@ def _():
         lines = [" ".join(o.split()) for o in re.split(r"\n(?=  (?:-|    --))", usage)[1:]]
         equal(len(lines), len(options), f"options in {command} --help")
         assert page.count(" --help this text") == 1 or "-h, --help this text" in page, command
-        for line, (key, name, argument, text) in zip(lines, options):
+        for line, (key, name, argument, text, _) in zip(lines, options):
             form = ("" if key == "-" else f"-{key}, ") + f"--{name}"
             form += "" if argument == "-" else f" {argument}"
             equal(line, f"{form} {text}", f"{command} --help")
@@ -446,7 +441,7 @@ def examples():
                 yield page, line.replace("\\e", "\\").replace("\\-", "-")
 
 
-@case("manual: every example runs")
+@case("manual: every example runs", slow=True)
 def _():
     folder = os.path.join(WORK, "examples")
     shutil.rmtree(folder, ignore_errors=True)

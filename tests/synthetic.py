@@ -5,13 +5,12 @@ In: tests/scenarios.py, the program (XENFAULT).  Out: "ok NAME" or "FAIL NAME: w
 Arguments select cases by a part of their name.
 """
 
-import sys
 from pathlib import Path
 from typing import Any, Optional
 
 import scenarios
 import synth
-from harness import Database, Suite, Wrong, check, equal, run, signed
+from lib import Database, check, equal, finish, opened, run, run_case, signed
 from scenarios import Fork, Story
 from synth import Trace, Vcpu
 
@@ -19,8 +18,8 @@ from synth import Trace, Vcpu
 def imported(folder: Path, data: bytes, *options: str) -> Database:
     """The database of a trace."""
     (folder / "t.bin").write_bytes(data)
-    run("import", *options, "-o", folder / "t.db", folder / "t.bin").expect(0)
-    return Database(folder / "t.db")
+    run("import", *options, "-o", folder / "t.db", folder / "t.bin")
+    return opened(folder / "t.db")
 
 
 # Stories.
@@ -41,18 +40,18 @@ def compare_fork(row: dict[str, Any], fork: Fork, database: Database) -> None:
     }
     for column, value in expected.items():
         if value is not None:
-            equal(f"{name}: {column}", row[column], value)
+            equal(row[column], value, f"{name}: {column}")
     check(row["tsc_end"] >= fork.last, f"{name} ends at {row['tsc_end']}, before {fork.last}")
     if fork.sequences is not None:
         count = database.one("SELECT count(*) FROM pt_sequences WHERE fork_id = ?", row["fork_id"])
-        equal(f"{name}: sequences", count, fork.sequences)
+        equal(count, fork.sequences, f"{name}: sequences")
 
 
 def compare_forks(database: Database, forks: list[Fork]) -> None:
     """All forks: each has its own row, and no row is left."""
     rows = database.dicts("SELECT * FROM forks ORDER BY tsc_start")
     found = [(row["domid"], row["vcpu"], row["pt_pages"], row["ptes"]) for row in rows]
-    equal(f"number of forks (domid, vcpu, pt_pages, ptes: {found[:8]})", len(rows), len(forks))
+    equal(len(rows), len(forks), f"number of forks (domid, vcpu, pt_pages, ptes: {found[:8]})")
     for fork in forks:
         near = [
             row
@@ -69,13 +68,13 @@ def compare_forks_or(database: Database, story: Story) -> None:
     """Where the records do not decide, either truth is good, but the doubt must be told."""
     try:
         compare_forks(database, story.forks)
-    except Wrong as first:
+    except AssertionError as first:
         if not story.either:
             raise
         try:
             compare_forks(database, story.either)
-        except Wrong as second:
-            raise Wrong(f"{first}; or {second}") from second
+        except AssertionError as second:
+            raise AssertionError(f"{first}; or {second}") from second
     if story.either:
         told = database.one("SELECT count(*) FROM forks WHERE doubt IS NOT NULL")
         told += database.one("SELECT count(*) FROM finding")
@@ -86,41 +85,41 @@ def compare_owners(database: Database, owners: dict[int, Optional[Vcpu]]) -> Non
     """Whose events are they?"""
     for tsc, who in owners.items():
         rows = database.rows("SELECT domid, vcpu FROM events WHERE tsc = ?", tsc)
-        equal(f"owner of the event at {tsc}", rows, [tuple(who) if who else (None, None)])
+        equal(rows, [tuple(who) if who else (None, None)], f"owner of the event at {tsc}")
 
 
 def story_case(folder: Path, story: Story) -> None:
     """A whole story: records, events, forks, sequences."""
     data = story.trace.bytes(story.passes)
     database = imported(folder, data)
-    equal("records", database.one("SELECT records FROM trace"), story.trace.count())
-    equal("complete", database.one("SELECT complete FROM trace"), 1)
-    equal("unknown records", database.one("SELECT unknown_records FROM trace"), 0)
+    equal(database.one("SELECT records FROM trace"), story.trace.count(), "records")
+    equal(database.one("SELECT complete FROM trace"), 1, "complete")
+    equal(database.one("SELECT unknown_records FROM trace"), 0, "unknown records")
     kinds = database.kinds()
     for kind, count in story.kinds.items():
-        equal(f"events of kind {kind}", kinds.get(kind, 0), count)
+        equal(kinds.get(kind, 0), count, f"events of kind {kind}")
     if story.sequences is not None:
         rows = database.rows("SELECT ended_by, count(*) FROM pt_sequences WHERE unhooks GROUP BY 1")
-        equal("sequences by end", dict(rows), story.sequences)
+        equal(dict(rows), story.sequences, "sequences by end")
     if story.forks is not None:
         compare_forks_or(database, story)
     compare_owners(database, story.owners)
     order = "SELECT count(*) FROM event a JOIN event b ON b.event_id = a.event_id + 1"
-    equal("events out of order", database.one(f"{order} WHERE b.tsc < a.tsc"), 0)
+    equal(database.one(f"{order} WHERE b.tsc < a.tsc"), 0, "events out of order")
 
 
 def pipe_case(folder: Path, data: bytes) -> None:
     """Standard input gives the same rows as the file, and so do analyze and sql."""
     whole = imported(folder, data).dump()
-    run("import", "-o", folder / "p.db", "-", stdin=data).expect(0)
-    equal("rows from a pipe", Database(folder / "p.db").dump() == whole, True)
-    run("analyze", folder / "p.db").expect(0)
-    again = Database(folder / "p.db").dump()
+    run("import", "-o", folder / "p.db", "-", input=data)
+    equal(opened(folder / "p.db").dump() == whole, True, "rows from a pipe")
+    run("analyze", folder / "p.db")
+    again = opened(folder / "p.db").dump()
     differing = [name for name, rows in again.items() if rows != whole.get(name)]
-    equal("tables that analyze makes otherwise", differing, [])
+    equal(differing, [], "tables that analyze makes otherwise")
     result = run("sql", "--format", "csv", folder / "t.bin", "SELECT count(*) AS n FROM xentrace")
-    rows = Database(folder / "t.db").one("SELECT count(*) FROM event")
-    equal("rows straight from the file", result.expect(0).out.split(), ["n", str(rows)])
+    rows = opened(folder / "t.db").one("SELECT count(*) FROM event")
+    equal(result.stdout.split(), ["n", str(rows)], "rows straight from the file")
 
 
 def passes_case(folder: Path, story: Story) -> None:
@@ -142,8 +141,8 @@ def passes_case(folder: Path, story: Story) -> None:
     expected = None
     for passes in (1, 2, 7, 40):
         data = story.trace.bytes(passes)
-        run("import", "--force", "-o", folder / "t.db", "-", stdin=data).expect(0)
-        rows = [Database(folder / "t.db").rows(sql) for sql in (single, calls, forks)]
+        run("import", "--force", "-o", folder / "t.db", "-", input=data)
+        rows = [opened(folder / "t.db").rows(sql) for sql in (single, calls, forks)]
         expected = expected or rows
         check(rows == expected, f"{passes} passes give other events than 1")
 
@@ -266,12 +265,12 @@ def layout_case(folder: Path, trace: Trace, expected: list[dict]) -> None:
     """Each event, in order, has these values."""
     database = imported(folder, trace.bytes(1))
     rows = database.dicts("SELECT * FROM events ORDER BY event_id")
-    equal("kinds", [row["kind"] for row in rows], [event["kind"] for event in expected])
+    equal([row["kind"] for row in rows], [event["kind"] for event in expected], "kinds")
     for row, event in zip(rows, expected):
         for column, value in event.items():
             value = signed(value) if isinstance(value, int) else value
-            equal(f"{event['kind']}: {column}", row[column], value)
-    equal("unknown records", database.one("SELECT unknown_records FROM trace"), 0)
+            equal(row[column], value, f"{event['kind']}: {column}")
+    equal(database.one("SELECT unknown_records FROM trace"), 0, "unknown records")
 
 
 def batches_case(folder: Path) -> None:
@@ -301,9 +300,9 @@ def batches_case(folder: Path) -> None:
     trace.idle(0)
     database = imported(folder, trace.bytes(1))
     sums = dict(database.rows("SELECT kind, sum(count) FROM events GROUP BY kind"))
-    equal("entries of batches", sums["batch"], 31 + 2 + 1 + 20 + 1 + 8)
-    equal("mmuext operations", sums["mmuext"], 7 + 1)
-    equal("calls in multicalls", sums["multicall"], 6)
+    equal(sums["batch"], 31 + 2 + 1 + 20 + 1 + 8, "entries of batches")
+    equal(sums["mmuext"], 7 + 1, "mmuext operations")
+    equal(sums["multicall"], 6, "calls in multicalls")
 
 
 # Every id.
@@ -330,18 +329,18 @@ def sweep_case(folder: Path, base: int) -> None:
     for begin in range(0, len(chunks), 8192):
         data += synth.window(0, b"".join(chunks[begin : begin + 8192]))
     database = imported(folder, data)
-    equal("records", database.one("SELECT records FROM trace"), len(chunks) + 1)
-    equal("complete", database.one("SELECT complete FROM trace"), 1)
+    equal(database.one("SELECT records FROM trace"), len(chunks) + 1, "records")
+    equal(database.one("SELECT complete FROM trace"), 1, "complete")
     counted = {(event, words): 2 for event in ids for words in range(8)}
     counted[(0x21002, 1)] = 1
     rows = database.rows("SELECT raw_id, words, records FROM record_count")
     found = {(event, words): records for event, words, records in rows}
     wrong = [key for key in counted.keys() | found.keys() if counted.get(key) != found.get(key)]
     example = [(hex(event), words, found.get((event, words))) for event, words in sorted(wrong)[:4]]
-    equal(f"ids and lengths counted wrongly (such as {example})", len(wrong), 0)
+    equal(len(wrong), 0, f"ids and lengths counted wrongly (such as {example})")
     unknown = database.one("SELECT sum(records) FROM record_count WHERE NOT fits")
-    equal("unknown records", database.one("SELECT unknown_records FROM trace"), unknown)
-    run("info", folder / "t.db").expect(0)
+    equal(database.one("SELECT unknown_records FROM trace"), unknown, "unknown records")
+    run("info", folder / "t.db")
 
 
 def known_ids_case(folder: Path) -> None:
@@ -350,15 +349,14 @@ def known_ids_case(folder: Path) -> None:
     noise = [synth.encode(0x200000 | i & 0xFFFF, (0,) * (i >> 16), 1 << 30) for i in range(1 << 18)]
     data = synth.window(0, b"".join(noise)) + trace.bytes(3)
     database = imported(folder, data)
-    equal("forks", database.one("SELECT count(*) FROM forks WHERE ptes = 8"), 1)
-    equal("records", database.one("SELECT records FROM trace"), len(noise) + trace.count())
+    equal(database.one("SELECT count(*) FROM forks WHERE ptes = 8"), 1, "forks")
+    equal(database.one("SELECT records FROM trace"), len(noise) + trace.count(), "records")
 
 
-def main() -> int:
+def main() -> None:
     """All cases."""
-    suite = Suite(sys.argv[1:])
     for name, story in scenarios.all_stories():
-        suite.case(name, story_case, story)
+        run_case(name, story_case, story)
     for name, data in (
         ("PV fork", scenarios.pv_fork().trace.bytes()),
         ("many pCPUs", scenarios.many_pcpus().trace.bytes(20)),
@@ -367,39 +365,39 @@ def main() -> int:
         ("fixed 64", scenarios.writable(synth.FIXED64).trace.bytes()),
         ("fixed 32", scenarios.writable(synth.FIXED32, 32).trace.bytes()),
     ):
-        suite.case(f"pipe, analyze, sql: {name}", pipe_case, data)
-    suite.case("number of passes: many pCPUs", passes_case, scenarios.many_pcpus())
-    suite.case("number of passes: preempted fork", passes_case, scenarios.preempted())
+        run_case(f"pipe, analyze, sql: {name}", pipe_case, data)
+    run_case("number of passes: many pCPUs", passes_case, scenarios.many_pcpus())
+    run_case("number of passes: preempted fork", passes_case, scenarios.preempted())
     for xen in ((3, 2), (3, 3), (3, 4), (4, 0), (4, 1), (4, 17), (4, 19)):
-        suite.case(f"HVM records of {xen[0]}.{xen[1]}", layout_case, *hvm_layout(xen))
-    suite.case("HVM records of a 32-bit guest", layout_case, *hvm_layout((4, 17), 32))
-    suite.case("SVM records of 4.19", layout_case, *hvm_layout((4, 19), 64, True))
-    suite.case("SVM records of 4.19, 32-bit guest", layout_case, *hvm_layout((4, 19), 32, True))
+        run_case(f"HVM records of {xen[0]}.{xen[1]}", layout_case, *hvm_layout(xen))
+    run_case("HVM records of a 32-bit guest", layout_case, *hvm_layout((4, 17), 32))
+    run_case("SVM records of 4.19", layout_case, *hvm_layout((4, 19), 64, True))
+    run_case("SVM records of 4.19, 32-bit guest", layout_case, *hvm_layout((4, 19), 32, True))
     for xen in ((3, 2), (4, 2), (4, 3), (4, 19)):
         for bits in (32, 64):
             name = f"PV records of {xen[0]}.{xen[1]}, {bits}-bit guest"
-            suite.case(name, layout_case, *pv_layout(xen, bits))
-    suite.case(
+            run_case(name, layout_case, *pv_layout(xen, bits))
+    run_case(
         "PV records of non-PAE Xen", layout_case, *pv_layout((3, 2), 32, xen_bits=32, pae=False)
     )
     for xen in ((3, 4), (4, 18), (4, 19)):
         for levels in (2, 3, 4):
             name = f"SHADOW records of {xen[0]}.{xen[1]}, {levels} levels"
-            suite.case(name, layout_case, *shadow_layout(xen, levels))
-    suite.case("SHADOW records of 32-bit Xen", layout_case, *shadow_layout((3, 4), 3, 32))
+            run_case(name, layout_case, *shadow_layout(xen, levels))
+    run_case("SHADOW records of 32-bit Xen", layout_case, *shadow_layout((3, 4), 3, 32))
     for form, bits in (
         (synth.FIXED64, 64),
         (synth.FIXED32, 32),
         (synth.VARIABLE, 64),
         (synth.VARIABLE, 32),
     ):
-        suite.case(f"hook records, {form}, {bits} bits", layout_case, *hook_layout(form, bits))
-    suite.case("preempted hypercalls", batches_case)
-    suite.case("every PV id", sweep_case, 0x00200000)
-    suite.case("every SHADOW id", sweep_case, 0x00400000)
-    suite.case("known ids behind many unknown ones", known_ids_case)
-    return suite.finish()
+        run_case(f"hook records, {form}, {bits} bits", layout_case, *hook_layout(form, bits))
+    run_case("preempted hypercalls", batches_case)
+    run_case("every PV id", sweep_case, 0x00200000)
+    run_case("every SHADOW id", sweep_case, 0x00400000)
+    run_case("known ids behind many unknown ones", known_ids_case)
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -31,8 +31,7 @@ SCREENS = os.path.join(lib.HERE, "screens")
 SAN = os.path.abspath(os.environ.get("XENFAULT_SAN", os.path.join(lib.TOP, "build", "san", "xenfault")))
 if not os.path.exists(SAN):
     SAN = lib.XENFAULT
-WORK = os.path.join(lib.WORK, "tui")
-os.makedirs(WORK, exist_ok=True)
+WORK = lib.WORK
 UTF8 = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
 UTF8.pop("NO_COLOR", None)
 CLASSIC = {**UTF8, "LC_ALL": "C"}
@@ -160,7 +159,7 @@ def compare_tour(update):
 
 
 def shape_of_screens():
-    @case("every screen has its size, the colour form the same text")
+    @case("every screen has its size, the colour form the same text", slow=True)
     def _():
         for name in CAPTURES:
             for size in SIZES + ["7x3", "33x9", "500x2", "2x500"]:
@@ -351,7 +350,7 @@ def behaviour():
             script(empty, "@" + file, size, program=SAN)
 
     @case("every key sequence of length 2, under the sanitizers" if SAN != lib.XENFAULT
-          else "every key sequence of length 2")
+          else "every key sequence of length 2", slow=True)
     def _():
         file = os.path.join(WORK, "keys-pairs")
         with open(file, "w", encoding="ascii") as out:
@@ -362,7 +361,7 @@ def behaviour():
         script(open_capture("empty"), "@" + file, program=SAN)
 
     @case("random keys and sizes, under the sanitizers" if SAN != lib.XENFAULT
-          else "random keys and sizes")
+          else "random keys and sizes", slow=True)
     def _():
         random.seed(1)
         for name in ("wtpt-smp", "pvh-shadow", "dom0-dirty"):
@@ -375,7 +374,7 @@ def behaviour():
                     out.write("\n")
             script(open_capture(name), "@" + file, program=SAN)
 
-    @case("random filters neither crash nor slip through")
+    @case("random filters neither crash nor slip through", slow=True)
     def _():
         random.seed(2)
         words = ["ptes", "vcpu", "symbol", "rip", "=", "!=", "<lt>", ">=", "~", "!~", "(", ")", "and", "or", "not",
@@ -413,15 +412,22 @@ class Pty:
     def stty(self):
         return subprocess.run(["stty", "-g"], stdin=self.slave, capture_output=True, text=True).stdout
 
-    def read(self, quiet=0.15, most=10.0):
-        """What comes until nothing comes for so long."""
+    def read(self, quiet=0.1, most=30.0):
+        """What comes until nothing comes for so long, and the program waits for more keys."""
         got, end = b"", time.time() + most
-        while time.time() < end and select.select([self.master], [], [], quiet)[0]:
-            got += os.read(self.master, 65536)
+        while time.time() < end:
+            if select.select([self.master], [], [], quiet)[0]:
+                got += os.read(self.master, 65536)
+            elif self.process.poll() is not None or not (self.unread() or lib.busy(self.process.pid)):
+                break
         self.output += got
         return got
 
-    def press(self, keys, quiet=0.15):
+    def unread(self):
+        """Bytes of keys that the program has not read."""
+        return struct.unpack("i", fcntl.ioctl(self.slave, termios.FIONREAD, bytes(4)))[0]
+
+    def press(self, keys, quiet=0.1):
         os.write(self.master, keys.encode())
         return self.read(quiet)
 
@@ -436,7 +442,7 @@ class Pty:
             first = first or last
         return (first - start) * 1000 if first else 0, (last - start) * 1000 if last else 0
 
-    def wait(self, most=10):
+    def wait(self, most=60):
         end = time.time() + most
         while self.process.poll() is None and time.time() < end:
             self.read(0.05, 0.2)
@@ -463,7 +469,7 @@ def terminals():
         @case(f"SIG{name} gives the terminal back")
         def _():
             pty = Pty(["tui", base])
-            pty.read(0.3)
+            pty.read()
             assert pty.stty() != pty.before, "never took the terminal"
             pty.process.send_signal(number_)
             equal(pty.wait(), status, "status")
@@ -476,7 +482,7 @@ def terminals():
     @case("the terminal is given back on q, and y prints behind it")
     def _():
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         pty.press("yq")
         equal(pty.wait(), 0, "status")
         equal(pty.stty(), pty.before, "stty -g")
@@ -486,7 +492,7 @@ def terminals():
     @case("^C in a prompt ends it, the terminal is given back")
     def _():
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         pty.press("/abc\x03")
         equal(pty.wait(), 130, "status")
         equal(pty.stty(), pty.before, "stty -g")
@@ -495,7 +501,7 @@ def terminals():
     @case("^Z stops it, and it comes back")
     def _():
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         # an orphaned process group is not stopped by ^Z: send what a shell's child would get
         pty.process.send_signal(signal.SIGSTOP)
         os.waitpid(pty.process.pid, os.WUNTRACED)
@@ -510,7 +516,7 @@ def terminals():
     def _():
         random.seed(3)
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         for i in range(1000):
             if i % 100 == 50:
                 os.write(pty.master, random.choice(["/ab", "\x1b", "?", "\r", "s", "fvc"]).encode())
@@ -518,7 +524,7 @@ def terminals():
             if i % 10 == 0:
                 pty.read(0.002, 0.02)
         pty.resize(24, 80)
-        pty.read(0.3)
+        pty.read()
         assert pty.process.poll() is None, "died"
         pty.press("\x1b", 0.3)
         pty.press("\x1b", 0.3)
@@ -535,7 +541,7 @@ def terminals():
         def _():
             env = {**CLASSIC, "TERM": term} if term else {k: v for k, v in CLASSIC.items() if k != "TERM"}
             pty = Pty(["tui", base], env)
-            pty.read(0.3)
+            pty.read()
             if not status:
                 pty.press("jj\r", 0.2)
                 pty.press("q", 0.2)
@@ -553,7 +559,7 @@ def terminals():
                                     ({"NO_COLOR": "1"}, ["--color", "always"], True),
                                     ({}, ["--color", "never"], False)):
             pty = Pty(["tui", base, *option], {**UTF8, **env})
-            pty.read(0.3)
+            pty.read()
             pty.press("q")
             pty.wait()
             equal(bool(color.search(pty.output)), wanted, f"colour with {env} {option}")
@@ -563,7 +569,7 @@ def terminals():
     def _():
         for keys, wanted in (("j", False), ("m", True)):
             pty = Pty(["tui", base])
-            pty.read(0.3)
+            pty.read()
             pty.press(keys)
             pty.press("q")
             equal(pty.wait(), 0, "status")
@@ -587,7 +593,7 @@ def terminals():
     @case("only changed cells are written")
     def _():
         pty = Pty(["tui", base])
-        first = pty.read(0.3)
+        first = pty.read()
         equal(pty.read(0.5), b"", "output while nothing happens")
         moved = pty.press("j")
         assert len(moved) < len(first) / 2, f"{len(moved)} bytes for one step, {len(first)} for a screen"
@@ -604,7 +610,7 @@ def in_tmux():
         return subprocess.run(["tmux", "-L", f"xenfault-{os.getpid()}-{servers[0]}", "-f", "/dev/null", *args],
                               capture_output=True, text=True, env=UTF8).stdout
 
-    def wait_for(what, seconds=5):
+    def wait_for(what, seconds=60):
         end = time.time() + seconds
         while time.time() < end:
             text = run("capture-pane", "-p")
@@ -664,7 +670,7 @@ def in_tmux():
 
 
 def following():
-    @case("--follow: new rows appear, pause holds them, loss is counted, idle costs nothing")
+    @case("--follow: new rows appear, pause holds them, loss is counted, idle costs nothing", slow=True)
     def _():
         path = os.path.join(WORK, "follow.db")
         for end in ("", "-wal", "-shm"):
@@ -714,7 +720,7 @@ def following():
         pty.close()
         db.close()
 
-    @case("--follow while a writer commits: no lock error")
+    @case("--follow while a writer commits: no lock error", slow=True)
     def _():
         path = os.path.join(WORK, "writer.db")
         for end in ("", "-wal", "-shm"):
@@ -724,7 +730,7 @@ def following():
         db = sqlite3.connect(path)
         db.execute("PRAGMA journal_mode = WAL")
         pty = Pty(["tui", "--follow", "writer.db"])
-        pty.read(0.3)
+        pty.read()
         columns = [c[1] for c in db.execute("PRAGMA table_info(event)") if not c[5]]
         end = time.time() + 4
         pty.press("3G")
@@ -810,7 +816,7 @@ def bench(path, events, say=print):
 
 
 def speed():
-    @case("speed with 500,000 events")
+    @case("speed with 500,000 events", slow=True)
     def _():
         first, worst, resident = bench(os.path.join(WORK, "half-million.db"), 500000, say=lambda text: None)
         # a busy machine takes several times as long; the figures to reach are the benchmark's
@@ -831,8 +837,7 @@ def main():
     if shutil.which("tmux"):
         in_tmux()
     else:
-        print("FAIL in tmux: tmux is not installed")
-        lib.failed += 1
+        lib.run_case("in tmux: tmux is installed", lambda: lib.check(False, "it is not"))
     following()
     speed()
     lib.finish()

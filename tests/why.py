@@ -16,22 +16,17 @@ from collections import Counter
 
 import synth
 import witness
-from lib import (TOP, WORK, XENFAULT, case, database, equal, finish, plain, run, runs, signed,
+from lib import (TOP, WORK, XENFAULT, case, database, database_path, equal, finish, plain, run, runs, signed,
                  unpack)
 from scenarios import Process
-from synth import EC_P, EC_U, EC_W, Trace, Vcpu
+from synth import EC_U, EC_W, Trace, Vcpu
 
 HZ = ("--cpu-hz", "2445.4M")
 
 
-def path(name):
-    database(name)
-    return os.path.join(WORK, name + ".db")
-
-
 def policy(name, *options):
     """Rows of xenfault policy as dicts."""
-    text = run("policy", "--format", "jsonl", *options, path(name)).stdout
+    text = run("policy", "--format", "jsonl", *options, database_path(name)).stdout
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -273,12 +268,12 @@ def check_view(command, view):
     cursor = db.execute(f"SELECT * FROM {view}")
     names = [c[0] for c in cursor.description]
     n = len(cursor.fetchall())
-    text = run(command, path("wtpt-smp")).stdout
+    text = run(command, database_path("wtpt-smp")).stdout
     assert max(map(len, text.splitlines())) <= 80, "text is wider than 80 columns"
-    rows = list(csv.reader(io.StringIO(run(command, "--format", "csv", path("wtpt-smp")).stdout)))
+    rows = list(csv.reader(io.StringIO(run(command, "--format", "csv", database_path("wtpt-smp")).stdout)))
     equal(rows[0], names, "csv header")
     equal(len(rows) - 1, n, "csv rows")
-    lines = run(command, "--format", "jsonl", path("wtpt-smp")).stdout.splitlines()
+    lines = run(command, "--format", "jsonl", database_path("wtpt-smp")).stdout.splitlines()
     equal(len(lines), n, "jsonl rows")
     equal(list(json.loads(lines[0])), names, "jsonl keys")
 
@@ -289,21 +284,21 @@ case("xenfault flushes: text, csv, jsonl")(lambda: check_view("flushes", "flushe
 
 @case("xenfault flushes: mmuext_op is no flush count, and what no record shows is said")
 def _():
-    text = run("flushes", path("dom0-dirty")).stdout
+    text = run("flushes", database_path("dom0-dirty")).stdout
     assert re.search(r"hypercall unknown +<= \d+", text), text[:400]
     assert "Not in the records" in text
-    total = run("flushes", path("wtpt-smp")).stdout
+    total = run("flushes", database_path("wtpt-smp")).stdout
     assert re.search(r"^unhook +unhook +all +582 +1164 +22016 +0.026$", total, re.M), total[:600]
 
 
 @case("xenfault policy: text within 80 columns, csv and jsonl of each part")
 def _():
-    for options in ((), ("--units-of", path("emulate")), ("--profile", "xeon-mp-2006"), ("--cpus", "4")):
+    for options in ((), ("--units-of", database_path("emulate")), ("--profile", "xeon-mp-2006"), ("--cpus", "4")):
         for trace in ("wtpt-up", "wtpt-smp", "dom0-dirty", "pvh-shadow-hvm"):
-            text = run("policy", *options, path(trace)).stdout
+            text = run("policy", *options, database_path(trace)).stdout
             assert max(map(len, text.splitlines())) <= 80, f"{trace} {options}: wider than 80 columns"
     for part in ("costs", "units", "histogram", "forks"):
-        table = run("policy", "--part", part, "--format", "csv", path("wtpt-up")).stdout
+        table = run("policy", "--part", part, "--format", "csv", database_path("wtpt-up")).stdout
         rows = list(csv.DictReader(io.StringIO(table)))
         lines = policy("wtpt-up", "--part", part)
         equal(len(rows), len(lines), f"{part}: rows")
@@ -336,7 +331,7 @@ def _():
             near(r["straight"], r["published"], 0.05, f"line, {r['mechanism']} of {r['ptes']:.0f}")
     ends = [r for r in rows if r["series"] == "range" and r["mechanism"] == "unhook"]
     assert min(r["straight_error_percent"] for r in ends) > 30, ends
-    assert "% over where pages are full" in run("policy", "--profile", "xeon-mp-2006", path("dom0-dirty")).stdout
+    assert "% over where pages are full" in run("policy", "--profile", "xeon-mp-2006", database_path("dom0-dirty")).stdout
 
 
 @case("xeon-mp-2006: break-even between 3 and 4 PTEs per page, a full page about 147 us, 2.2 us a PTE")
@@ -364,14 +359,14 @@ def _():
     equal(sorted(shown["wtpt-up"]), sorted(shown["emulate"]), "runs")
     assert len(shown["emulate"]) == 8, shown
     for mine, other, mechanism in (("wtpt-up", "emulate", "emulate"), ("emulate", "wtpt-up", "unhook")):
-        table = {r["fork_id"]: r for r in policy(mine, "--units-of", path(other), "--part", "forks")}
+        table = {r["fork_id"]: r for r in policy(mine, "--units-of", database_path(other), "--part", "forks")}
         for run_of, fork, _ in forks_of(mine):
             near(table[fork][mechanism], shown[other][run_of], 0.35, f"{mechanism} of {run_of}")
 
 
 @case("wtpt-up and emulate: break-even between 5 and 12, the same from either side")
 def _():
-    got = [costs(a, "--units-of", path(b))["unhook", None]["break_even"]
+    got = [costs(a, "--units-of", database_path(b))["unhook", None]["break_even"]
            for a, b in (("wtpt-up", "emulate"), ("emulate", "wtpt-up"))]
     assert all(5 < x < 12 for x in got), got
     near(got[0], got[1], 0.01, "break-even")
@@ -386,10 +381,10 @@ def _():
     equal(u["emulate"]["value"], None, "emulate of wtpt-up, which does not show it")
     e = units("emulate")["emulate"]
     assert 12_000 < e["value"] < 16_000 and e["spread"] > 0 and e["samples"] > 9_000, e
-    flush = units("wtpt-smp", "--units-of", path("wtpt-up"))["flush"]
+    flush = units("wtpt-smp", "--units-of", database_path("wtpt-up"))["flush"]
     difference = units("wtpt-smp")["page"]["value"] - u["page"]["value"]
     near(flush["value"], difference / 2, 0.001, "a flush on one further CPU")
-    two, four = (costs("wtpt-smp", "--units-of", path("wtpt-up"), "--cpus", n)["unhook", None] for n in (2, 4))
+    two, four = (costs("wtpt-smp", "--units-of", database_path("wtpt-up"), "--cpus", n)["unhook", None] for n in (2, 4))
     unhooks = database("wtpt-smp").execute("SELECT sum(unhooks) FROM forks WHERE mechanism = 'unhook'"
                                            " AND complete").fetchone()[0]
     assert four["total"] - two["total"] >= 2 * 2 * unhooks * flush["value"], (two, four)
@@ -463,13 +458,13 @@ def _():
 
 @case("--fork: one fork alone, with its own break-even")
 def _():
-    rows = policy("wtpt-up", "--units-of", path("emulate"), "--part", "forks")
+    rows = policy("wtpt-up", "--units-of", database_path("emulate"), "--part", "forks")
     row = next(r for r in rows if r["fork_id"] == 6)
-    got = costs("wtpt-up", "--units-of", path("emulate"), "--fork", 6)
+    got = costs("wtpt-up", "--units-of", database_path("emulate"), "--fork", 6)
     near(got["unhook", None]["total"], row["unhook"], 1e-6, "total")
     equal(policy("wtpt-up", "--fork", 6, "--part", "histogram"), [{"ptes": 64, "pages": 16}], "histogram")
     assert all(5 < r["break_even"] < 12 for r in rows if r["own_page"]), "break-even of forks"
-    run("policy", "--fork", 999, path("wtpt-up"), status=2)
+    run("policy", "--fork", 999, database_path("wtpt-up"), status=2)
 
 
 @case("mistakes are named: profile, unit, train, units of time")
@@ -478,14 +473,14 @@ def _():
                           (("--unit", "emulate=-3"), "NAME=COST"), (("--unit", "emulate=3us"), "--cpu-hz"),
                           (("--train", "all"), "--train"), (("--part", "x"), "histogram"),
                           (("--part", "fit"), "--profile"), (("--cpus", "0"), "--cpus")):
-        done = run("policy", *options, path("wtpt-up"), status=2)
+        done = run("policy", *options, database_path("wtpt-up"), status=2)
         assert word in done.stderr, done.stderr
     bad = os.path.join(WORK, "bad.profile")
     for text, word in (("point a unhook 1 2\n", "line 1"), ("name x\npoint a unhook ? 2 3\n", "how many pages"),
                        ("unit nonesuch 3\n", "line 1"), ("point a unhook 2 2 3\n", "do not determine")):
         with open(bad, "w", encoding="ascii") as file:
             file.write(text)
-        done = run("policy", "--profile", bad, path("wtpt-up"), status=4)
+        done = run("policy", "--profile", bad, database_path("wtpt-up"), status=4)
         assert word in done.stderr, done.stderr
 
 

@@ -10,10 +10,10 @@ import sys
 import tempfile
 import time
 
+import lib
+from lib import HERE, TOP
 from xenstream import records, windows
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(HERE)
 BUILD = os.path.join(TOP, os.environ.get("O", "build"))
 
 
@@ -62,46 +62,41 @@ class Results:
 
 
 def boot(name, script, directory, files=(), xen_options=""):
-    """Boots Xen, runs the script in dom0; True if results came back."""
+    """Boots Xen, runs the script in dom0; fails if no results came back."""
     began = time.monotonic()
     code = subprocess.run(
         [os.path.join(HERE, "xen", "boot.sh"), os.path.join(HERE, "xen", script), directory, *files],
         check=False, cwd=TOP, env=dict(os.environ, XEN_OPTIONS=xen_options)).returncode
     print(f"{name}: {script} took {time.monotonic() - began:.0f} s", flush=True)
     if code:
-        print(f"FAIL {name}.boot of {script}: {code}")
         console = os.path.join(directory, "console.log")
         if os.path.exists(console):
             with open(console, encoding="utf-8", errors="replace") as file:
                 sys.stderr.write("".join(file.readlines()[-40:]))
-    return code == 0
+    lib.equal(code, 0, f"exit status of {script}")
 
 
 def run_boots(name, boots):
     """
-    boots: (script, cases, files for dom0's /bin, Xen's options).  An argument on the command line
-    names a directory to keep the results in; what is there from an earlier run is checked again
-    instead of booting.  Returns an exit status.
+    boots: (script, cases, files for dom0's /bin, Xen's options).  The variable RIG_KEEP names a
+    directory to keep the results in; what is there from an earlier run is checked again instead of
+    booting.  Ends the program.
     """
-    failed = 0
     if not os.path.exists(os.path.join(BUILD, "xenfault-drain")):
         print(f"FAIL {name}: this build has no xenfault-drain (package libxen-dev)")
-        return 1
+        sys.exit(1)
     with tempfile.TemporaryDirectory() as scratch:
-        base = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else scratch
+        base = os.path.abspath(os.environ.get("RIG_KEEP", scratch))
         for script, cases, files, xen_options in boots:
-            directory = os.path.join(base, script)
-            if not os.path.exists(os.path.join(directory, "status")) and \
-                    not boot(name, script, directory, files, xen_options):
-                failed += 1
+            asked_for = [case for case in cases if lib.wanted(f"{name}.{case.__name__}")]
+            if not asked_for:
                 continue
-            results = Results(directory)
-            for function in cases:
-                label = f"{name}.{function.__name__}"
-                try:
-                    function(results)
-                    print(f"ok {label}", flush=True)
-                except Exception as error:  # pylint: disable=broad-except
-                    failed += 1
-                    print(f"FAIL {label}: {error!r}", flush=True)
-    return 1 if failed else 0
+            directory = os.path.join(base, script)
+            if not os.path.exists(os.path.join(directory, "status")):
+                failed = lib.failed
+                lib.run_case(f"{name}.boot of {script}", boot, name, script, directory, files, xen_options)
+                if lib.failed > failed:
+                    continue
+            for function in asked_for:
+                lib.run_case(f"{name}.{function.__name__}", function, Results(directory))
+    lib.finish()

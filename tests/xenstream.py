@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What tests share: checks, and a strict reader of xentrace's stream.
+"""A strict reader of xentrace's stream.
 
 In: bytes.  Out: windows and records; anything that is not exactly the format raises.
 """
 import struct
 
-
-def check(truth, why):
-    if not truth:
-        raise AssertionError(why)
-
-
-def equal(got, wanted, what):
-    check(got == wanted, f"{what}: {got!r}, not {wanted!r}")
+from lib import check
 
 
 def windows(stream):

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "common/clock.h"
 #include "tui/ui.h"
 
 static int read_row(struct xf_tui *ui, struct xf_error *err)
@@ -79,7 +80,7 @@ int xf_tui_read_capture(struct xf_tui *ui, struct xf_error *err)
 
 static void measure_loss(struct xf_tui *ui)
 {
-	int64_t now = xf_tui_now();
+	int64_t now = xf_clock_ns();
 	double seconds = (double)(now - ui->rate_time) / 1e9;
 
 	if (ui->rate_time && seconds < 1)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tui/format.h"
+#include "common/clock.h"
 #include "tui/ui.h"
 
 /* Lines of each part; -1 = there is no room for it. */
@@ -452,7 +453,7 @@ void xf_tui_draw_waiting(struct xf_tui *ui)
 {
 	struct xf_tui_grid *grid = &ui->grid;
 	int y = grid->height > 1 ? grid->height - (grid->height >= 5 ? 2 : 1) : 0;
-	double share = 1, seconds = (double)(xf_tui_now() - ui->wait_since) / 1e9;
+	double share = 1, seconds = (double)(xf_clock_ns() - ui->wait_since) / 1e9;
 
 	if (!grid->cells)
 		return;

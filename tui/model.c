@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which rows, in which order.  In: source, filter, order.  Out: count, ids, windows of rows. */
+#include "common/clock.h"
 #include "tui/model.h"
 
 #include <stdlib.h>
@@ -208,14 +209,6 @@ int xf_tui_model_grow(struct xf_tui_model *m, struct xf_error *err)
 	return 0;
 }
 
-static int64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
-}
-
 static int scan_slice(struct xf_tui_model *m, struct xf_error *err)
 {
 	int64_t upto = m->high - m->scanned > m->slice ? m->scanned + m->slice : m->high;
@@ -244,11 +237,11 @@ static int scan_slice(struct xf_tui_model *m, struct xf_error *err)
 
 int xf_tui_model_work(struct xf_tui_model *m, int64_t nanoseconds, struct xf_error *err)
 {
-	int64_t start = now(), before = start;
+	int64_t start = xf_clock_ns(), before = start;
 
 	while (m->table && m->scanned < m->high) {
 		int code = scan_slice(m, err);
-		int64_t after = now();
+		int64_t after = xf_clock_ns();
 
 		if (code)
 			return code;

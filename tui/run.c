@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "common/output.h"
+#include "common/clock.h"
 #include "tui/ui.h"
 
 #define FOLLOW_MS 250 /* between two looks for news */
@@ -45,9 +46,9 @@ static void loop(struct xf_tui *ui)
 		struct xf_tui_event event;
 
 		/* while there is work, draw only so often; a key is always answered at once */
-		if (ui->dirty && (!ui->pending || xf_tui_now() - drawn > FRAME_NS)) {
+		if (ui->dirty && (!ui->pending || xf_clock_ns() - drawn > FRAME_NS)) {
 			xf_tui_draw(ui);
-			drawn = xf_tui_now();
+			drawn = xf_clock_ns();
 		}
 		event = next_key(ui, ui->pending ? 0 : ui->options->follow ? FOLLOW_MS : -1);
 		if (event.key) {
@@ -58,9 +59,9 @@ static void loop(struct xf_tui *ui)
 		if (ui->pending)
 			xf_tui_work(ui, WORK_NS);
 		if (ui->options->follow &&
-			xf_tui_now() - ui->polled > FOLLOW_MS * INT64_C(1000000)) {
+			xf_clock_ns() - ui->polled > FOLLOW_MS * INT64_C(1000000)) {
 			xf_tui_poll(ui);
-			ui->polled = xf_tui_now();
+			ui->polled = xf_clock_ns();
 		}
 	}
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "tui/ui.h"
 
 #define CHUNK 200
@@ -239,7 +240,7 @@ static void resolve(struct xf_tui_view *view)
 int xf_tui_search_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_error *err)
 {
 	struct xf_tui_search *s = &view->search;
-	int64_t start = xf_tui_now();
+	int64_t start = xf_clock_ns();
 	int more = 1;
 
 	if (!s->on)
@@ -248,7 +249,7 @@ int xf_tui_search_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_
 		begin(view);
 	while (more > 0) {
 		resolve(view);
-		if (xf_tui_now() - start > nanoseconds)
+		if (xf_clock_ns() - start > nanoseconds)
 			return 1;
 		more = look(view, err);
 	}

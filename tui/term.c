@@ -4,6 +4,7 @@
  * In: grids.  Out: changed cells on the terminal; keys; the terminal as it was, however we end.
  * It holds the only writable state at file scope: signal handlers need it.
  */
+#include "common/clock.h"
 #include "tui/ui.h"
 
 #ifdef XF_WITHOUT_CURSES
@@ -249,7 +250,7 @@ static bool term_mouse(void *data, bool on)
 static struct xf_tui_event mouse_event(void)
 {
 	struct xf_tui_event event = {0};
-	int64_t now = xf_tui_now();
+	int64_t now = xf_clock_ns();
 	MEVENT mouse;
 
 	if (getmouse(&mouse) != OK)

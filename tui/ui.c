@@ -3,6 +3,7 @@
  * State of the screen interface.
  * In: keys.  Out: what is on screen changes; queries that take long show it and stop at Esc.
  */
+#include "common/clock.h"
 #include "tui/ui.h"
 
 #include <stdarg.h>
@@ -15,14 +16,6 @@
 const struct xf_tui_view_ops *const xf_tui_tops[XF_TUI_TOPS] = {&xf_tui_view_forks,
 	&xf_tui_view_pages, &xf_tui_view_events, &xf_tui_view_spurious, &xf_tui_view_trust,
 	&xf_tui_view_info};
-
-int64_t xf_tui_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
-}
 
 int xf_tui_query(sqlite3 *db, const char *sql, int64_t a, int64_t b, int64_t *values, int n,
 	struct xf_error *err)
@@ -82,7 +75,7 @@ static int on_progress(void *data)
 		return 1;
 	if (!ui->waiting && !ui->background)
 		return 0;
-	now = xf_tui_now();
+	now = xf_clock_ns();
 	if (now - ui->wait_looked < 20000000)
 		return ui->interrupted;
 	ui->wait_looked = now;
@@ -110,7 +103,7 @@ static void wait_begin(struct xf_tui *ui, const char *what)
 
 	ui->waiting = what;
 	ui->interrupted = false;
-	ui->wait_since = ui->wait_looked = xf_tui_now();
+	ui->wait_since = ui->wait_looked = xf_clock_ns();
 	ui->wait_shown = 0;
 	ui->seen = ui->seen_low = m->low;
 	ui->seen_high = m->high;
@@ -386,14 +379,14 @@ int64_t xf_tui_integer(const struct xf_tui_view *view, const struct xf_tui_row *
 bool xf_tui_work(struct xf_tui *ui, int64_t nanoseconds)
 {
 	struct xf_tui_view *view = xf_tui_current(ui);
-	int64_t end = xf_tui_now() + nanoseconds;
+	int64_t end = xf_clock_ns() + nanoseconds;
 	struct xf_error err = {0};
 	int code = xf_tui_model_work(&view->model, nanoseconds, &err), more = code;
 
-	if (code >= 0 && view->ops->work && xf_tui_now() < end)
-		more |= code = view->ops->work(view, end - xf_tui_now(), &err);
+	if (code >= 0 && view->ops->work && xf_clock_ns() < end)
+		more |= code = view->ops->work(view, end - xf_clock_ns(), &err);
 	if (code >= 0)
-		more |= code = xf_tui_search_work(view, end - xf_tui_now(), &err);
+		more |= code = xf_tui_search_work(view, end - xf_clock_ns(), &err);
 	if (code < 0) {
 		if (code != -XF_INTERRUPTED)
 			xf_tui_say(ui, true, "%s", err.text);

@@ -281,9 +281,6 @@ void xf_tui_prompt_key(struct xf_tui *ui, int key, enum xf_tui_command command);
 void xf_tui_do_sort(struct xf_tui *ui, int column, bool backwards);
 bool xf_tui_do_filter(struct xf_tui *ui, const char *text, size_t *where, struct xf_error *err);
 
-/* Nanoseconds of the monotonic clock. */
-int64_t xf_tui_now(void);
-
 /* Runs a query of one row of integers with two integer parameters; NULL gives 0. */
 int xf_tui_query(sqlite3 *db, const char *sql, int64_t a, int64_t b, int64_t *values, int n,
 	struct xf_error *err);

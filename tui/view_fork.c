@@ -11,6 +11,7 @@
 #include "schemas/event.h"
 #include "tui/format.h"
 #include "tui/source.h"
+#include "common/clock.h"
 #include "tui/ui.h"
 
 #define SLICE	20000 /* events per step */
@@ -300,7 +301,7 @@ static int work_details(struct xf_tui_view *view, int64_t end, struct xf_error *
 		if (!t && !(t = new_detail(view, row, err)))
 			return -XF_INTERNAL;
 		while (!code && t->next <= t->last) {
-			if (xf_tui_now() > end)
+			if (xf_clock_ns() > end)
 				return 1;
 			code = read_details(view->ui->db, t, err);
 		}
@@ -372,11 +373,11 @@ static int work_timeline(struct xf_tui_view *view, struct xf_error *err)
 static int fork_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_error *err)
 {
 	struct fork_data *d = view->data;
-	int64_t end = xf_tui_now() + nanoseconds;
+	int64_t end = xf_clock_ns() + nanoseconds;
 	int code = work_details(view, end, err);
 
 	while (!code && d->next <= d->last_event) {
-		if (xf_tui_now() > end)
+		if (xf_clock_ns() > end)
 			return 1;
 		code = work_timeline(view, err);
 	}

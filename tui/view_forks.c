@@ -8,6 +8,7 @@
 
 #include "tui/format.h"
 #include "tui/source.h"
+#include "common/clock.h"
 #include "tui/ui.h"
 
 #define BINS  12
@@ -115,7 +116,7 @@ static void find_break_even(struct xf_tui *ui, struct forks_data *d)
 
 	ui->background = true;
 	ui->interrupted = false;
-	ui->wait_looked = xf_tui_now();
+	ui->wait_looked = xf_clock_ns();
 	code = ui->options->find_break_even(ui->db, &value, &bound);
 	ui->background = false;
 	if (code == -XF_INTERRUPTED)
@@ -130,10 +131,10 @@ static void find_break_even(struct xf_tui *ui, struct forks_data *d)
 static int forks_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_error *err)
 {
 	struct forks_data *d = view->data;
-	int64_t start = xf_tui_now();
+	int64_t start = xf_clock_ns();
 	int code = 0;
 
-	while (!code && d->next <= d->last && xf_tui_now() - start < nanoseconds) {
+	while (!code && d->next <= d->last && xf_clock_ns() - start < nanoseconds) {
 		int64_t last = d->last - d->next < BATCH ? d->last : d->next + BATCH - 1;
 
 		code = count_forks(view->ui->db, &d->fresh, d->next, last, err);

@@ -3,7 +3,7 @@
 """Proves xenfault record on a real Xen: the databases against what dom0's own kernel logged.
 
 Boots Xen, runs record.guest in dom0, checks what came back.  In: programs below $O (default build).
-Out: "ok NAME" or "FAIL NAME: why" lines; an argument names a directory to keep the results in.
+Out: cases.
 """
 import os
 import re
@@ -12,8 +12,8 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import witness  # noqa: E402
+from lib import check, equal  # noqa: E402
 from xenrig import TOP, run_boots  # noqa: E402
-from xenstream import check, equal  # noqa: E402
 
 WAL_LIMIT = 64 << 20  # as in store.h
 
@@ -213,6 +213,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         script = os.path.join(folder, "live.commands")
         commands_script(script)
-        sys.exit(run_boots("xen-record", (
+        run_boots("xen-record", (
             ("record.guest", CASES, (script, os.path.join(TOP, "examples", "record-forkdirty.sh"),
-                                      "/usr/bin/script"), ""),)))
+                                      "/usr/bin/script"), ""),))

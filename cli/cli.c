@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What several commands need.  In: options, a database.  Out: values; talk on stderr. */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "schemas/db.h"
+
+void xf_warn(const char *format, ...)
+{
+	va_list ap;
+
+	fputs("xenfault: ", stderr);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+int xf_need_args(const struct xf_options *options, int n, struct xf_error *err)
+{
+	if (options->nargs == n)
+		return 0;
+	return xf_fail(err, XF_USAGE, "%s: xenfault %s [OPTION ...] %s",
+		options->nargs < n ? "an argument is missing" : "too many arguments",
+		options->command->name, options->command->arguments);
+}
+
+bool xf_is_database(const char *path)
+{
+	const char *mark = strrchr(path, '#');
+	char head[16] = "";
+	struct stat st;
+	FILE *file;
+
+	/* a host of a fleet */
+	if (mark && stat(path, &st)) {
+		char *fleet = strndup(path, (size_t)(mark - path));
+		bool is = fleet && xf_db_is_fleet(fleet);
+
+		free(fleet);
+		return is;
+	}
+
+	/* do not take bytes out of a pipe */
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(file = fopen(path, "rb")))
+		return false;
+	if (fread(head, 1, sizeof(head), file) != sizeof(head))
+		head[0] = '\0';
+	fclose(file);
+	return !memcmp(head, "SQLite format 3", 16);
+}
+
+int xf_capture_hz(sqlite3 *db, const struct xf_options *options, uint64_t *hz, struct xf_error *err)
+{
+	int64_t value = 0;
+	int code = 0;
+
+	*hz = options->cpu_hz;
+	if (!*hz) {
+		code = xf_db_int(db, "SELECT ifnull((SELECT cpu_hz FROM capture), 0)", &value, err);
+		*hz = (uint64_t)value;
+	}
+	return code;
+}
+
+static int point(const struct xf_when *when, const char *name, uint64_t tsc_first, uint64_t hz,
+	uint64_t *tsc, struct xf_error *err)
+{
+	if (when->unit == XF_WHEN_CYCLES) {
+		*tsc = when->cycles;
+		return 0;
+	}
+	if (!hz)
+		return xf_fail(err, XF_USAGE,
+			"%s %g: seconds need the TSC frequency, which the capture does not tell: "
+			"give --cpu-hz, or a TSC in cycles as %s 123456c",
+			name, when->seconds, name);
+	*tsc = tsc_first + (uint64_t)(when->seconds * (double)hz);
+	return 0;
+}
+
+int xf_time_range(const struct xf_options *o, uint64_t tsc_first, uint64_t hz,
+	struct xf_range *range, struct xf_error *err)
+{
+	int code = 0;
+
+	*range = (struct xf_range){.from = 0, .to = UINT64_MAX};
+	range->has_from = o->from.unit != XF_WHEN_UNSET;
+	range->has_to = o->to.unit != XF_WHEN_UNSET;
+	if (range->has_from)
+		code = point(&o->from, "--from", tsc_first, hz, &range->from, err);
+	if (range->has_to && !code)
+		code = point(&o->to, "--to", tsc_first, hz, &range->to, err);
+	return code;
+}
+
+int xf_print_doubts(sqlite3 *db, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"SELECT 'lost: ' || lost_records || ' records, see: xenfault info' FROM capture"
+		" WHERE lost_records"
+		" UNION ALL SELECT 'the capture still goes on, is cut short or damaged, see: xenfault info' FROM capture"
+		" WHERE NOT complete"
+		" UNION ALL SELECT 'doubt: ' || count || ' ' || text FROM doubt"
+		" UNION ALL SELECT 'doubt: ' || count || ' ' || text FROM finding",
+		err);
+
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		fprintf(stderr, "%s\n", (const char *)sqlite3_column_text(stmt, 0));
+		code = 0;
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static int show_progress(struct xf_progress *p)
+{
+	struct xf_cli_progress *shown = p->data;
+	double t = xf_clock_seconds();
+
+	/* nothing for what is over in a moment */
+	if (t - shown->began < 1 || t - shown->last < 0.2)
+		return xf_stop_requested();
+	shown->last = t;
+	shown->visible = true;
+	fprintf(stderr, "\r\033[K%s: %.1f MB", shown->what, (double)p->done / 1e6);
+	if (p->total)
+		fprintf(stderr, " of %.1f (%.0f %%)", (double)p->total / 1e6,
+			100.0 * (double)p->done / (double)p->total);
+	fprintf(stderr, ", %.1f MB/s", (double)p->done / 1e6 / (t - shown->began));
+	return xf_stop_requested();
+}
+
+void xf_progress_start(struct xf_cli_progress *progress, const char *what)
+{
+	*progress = (struct xf_cli_progress){.what = what, .began = xf_clock_seconds()};
+	progress->step.step = 1 << 20;
+	progress->step.data = progress;
+	if (isatty(STDERR_FILENO))
+		progress->step.show = show_progress;
+}
+
+void xf_progress_end(const struct xf_cli_progress *progress)
+{
+	if (progress->visible)
+		fputs("\r\033[K", stderr);
+}
