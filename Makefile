@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            everything below build/        make demo     the main job on a real trace
-# make check      all tests that need no Xen     make bench    speed
+# make quick      most tests in half a minute   make bench    speed
+# make check      all tests that need no Xen    T=NAME  one case of quick, check or check-xen
 # make check-deb  builds the Debian packages, installs and removes them
 # make check-xen  boots Xen in QEMU              make install  PREFIX= DESTDIR=
 # make fuzz       hostile traces, FUZZ_SECONDS=  make clean
@@ -53,7 +54,7 @@ endif
 
 examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 
-lib_dirs = common schemas collector/trace collector/store collector/drain analyzer analyzer/cost analyzer/diff
+lib_dirs = common schemas collector/trace collector/store collector/drain analyzer analyzer/cost analyzer/diff analyzer/verify
 lib_src = $(filter-out collector/drain/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
 cli_src = $(wildcard cli/*.c tui/*.c)
 lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o $(O)/profiles.o
@@ -151,7 +152,7 @@ $(O)/schema_sql.o $(O)/profiles.o: $(O)/%.o: $(O)/%.c
 -include $(ext_obj:.o=.d) $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain/drain.d
 
 deps:
-	@sh tests/setup.sh $(if $(filter check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev man-db mandoc bash-completion zsh,) \
+	@sh tests/setup.sh $(if $(filter quick check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev man-db mandoc bash-completion zsh,) \
 		$(if $(filter check-deb,$(MAKECMDGOALS)),debhelper dpkg-dev lintian fakeroot bash-completion man-db libxen-dev,) \
 		$(if $(filter check-xen,$(MAKECMDGOALS)),python3 libxen-dev,)
 
@@ -222,30 +223,44 @@ run-fuzz: packages
 	@$(fuzz_make) $(O)/fuzz/reader
 	@sh tests/fuzz/run.sh $(O)/fuzz reader $(FUZZ_SECONDS)
 
-# what make check runs as it is built, and again under ASan and UBSan
+# The programs of make check, NAME=COMMAND, those that take longest first.  run.py runs them side by
+# side and takes T, the part of a name that cases must contain.
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	truth cli badinput synthetic memory record why compare fleet people complete mistakes))))
+	record cli badinput verify fleet people synthetic compare why truth memory mistakes))))
+standin_tests = $(if $(standin),record_standin drain)
+# the same under ASan and UBSan
 san_tests = truth compare
+run_tests = python3 tests/run.py
+python_tests = $(foreach t,$(1),"$(t)=O=$(O) XENFAULT=$(O)/xenfault python3 tests/$(t).py")
+unit_tests = $(foreach t,$(unit_src:tests/unit/%.c=%),"$(t)=$(1)/unit/$(t)")
+style_test = "style=sh tests/style.sh $(O)"
+
+# what needs no second build, without slow cases
+.PHONY: quick run-quick
+quick: deps
+	@$(MAKE) --no-print-directory run-quick
+run-quick: all unit $(standin)
+	@XF_QUICK=1 $(run_tests) \
+		"tui=XENFAULT=$(O)/xenfault XENFAULT_SAN=$(O)/xenfault python3 tests/tui.py" \
+		$(call python_tests,complete $(standin_tests) $(tests)) $(style_test) "install=sh tests/install.sh $(O)" $(call unit_tests,$(O))
+
 run-check: all unit $(standin)
 	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit $(standin:$(O)/%=$(O)/san/%)
 	@$(MAKE) --no-print-directory CC=clang O=$(O)/clang all
 	@$(fuzz_make) $(O)/fuzz/reader
-	@sh tests/run.sh "sh tests/style.sh $(O)" \
-		$(foreach t,$(unit_src:tests/unit/%.c=%),"$(O)/san/unit/$(t)") \
-		$(foreach t,$(tests),"python3 tests/$(t).py") \
-		$(foreach t,$(san_tests),"XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/$(t).py") \
-		"XENFAULT=$(O)/xenfault XENFAULT_SAN=$(O)/san/xenfault python3 tests/tui.py" \
-		"sh tests/fuzz/run.sh $(O)/fuzz reader 60" "sh tests/install.sh $(O)" \
-		$(if $(standin),$(foreach t,drain record_standin,"O=$(O) python3 tests/$(t).py" \
-			"SAN=1 O=$(O)/san python3 tests/$(t).py"))
+	@$(run_tests) "tui=XENFAULT=$(O)/xenfault XENFAULT_SAN=$(O)/san/xenfault python3 tests/tui.py" \
+		$(foreach t,$(standin_tests),"san-$(t)=SAN=1 O=$(O)/san python3 tests/$(t).py") \
+		$(call python_tests,complete $(standin_tests) $(tests)) "fuzz=sh tests/fuzz/run.sh $(O)/fuzz reader 60" \
+		$(foreach t,$(san_tests),"san-$(t)=XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/$(t).py") \
+		$(call unit_tests,$(O)/san) $(style_test) "install=sh tests/install.sh $(O)"
 
 .PHONY: check-deb
 check-deb: deps
-	@sh tests/run.sh "sh tests/deb.sh"
+	@$(run_tests) "deb=sh tests/deb.sh"
 
 .PHONY: run-check-xen
 run-check-xen: all
-	@sh tests/run.sh $(foreach t,$(wildcard tests/xen/*.py),"O=$(O) python3 $(t)")
+	@$(run_tests) --alone $(foreach t,$(wildcard tests/xen/*.py),"xen-$(basename $(notdir $(t)))=O=$(O) python3 $(t)")
 
 # the workload programs stand beside xenfault-drain: examples/record-forkdirty.sh looks for them there
 to = $(DESTDIR)$(PREFIX)

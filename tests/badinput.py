@@ -690,7 +690,7 @@ def main() -> None:
         run_case(f"not a trace: {name}", refused_case, data, *words)
     small = window(0, running() + faults(1, 8)) + window(1, running(Vcpu(0, 0)) + faults(8, 14))
     small += window(0, synth.wrap(7, None) + faults(14, 16))
-    run_case("cut at any byte", every_cut_case, small, range(len(small) + 1))
+    run_case("cut at any byte", every_cut_case, small, range(len(small) + 1), slow=True)
     data = good_trace().bytes(5)
     some = sorted(random.Random(4).sample(range(12, len(data)), 120))
     run_case("cut anywhere in a larger trace", every_cut_case, data, some)
@@ -699,8 +699,8 @@ def main() -> None:
     for name, data, kept, more in record_cases():
         run_case(name, lambda folder, d=data, k=kept, m=more: damage_case(folder, d, k, **m))
     run_case("what lost records say", lost_rows_case)
-    run_case("more than 4 GiB, the rest zeroes", sparse_case, False)
-    run_case("more than 4 GiB, windows behind a hole", sparse_case, True)
+    run_case("more than 4 GiB, the rest zeroes", sparse_case, False, slow=True)
+    run_case("more than 4 GiB, windows behind a hole", sparse_case, True, slow=True)
     if os.environ.get("XENFAULT_TEST_LONG"):
         run_case("more than 4 GiB, all of it windows", far_case)
     others: list[tuple[str, Callable[..., None], Sequence[Any]]] = [
@@ -720,9 +720,9 @@ def main() -> None:
         ("symbol files that are none", symbols_case, ()),
     ]
     for name, function, arguments in others:
-        run_case(name, function, *arguments)
+        run_case(name, function, *arguments, slow=function is slow_case)
     for seed in range(int(os.environ.get("XENFAULT_TEST_SEEDS", "5"))):
-        run_case(f"garbage {seed}", garbage_case, seed)
+        run_case(f"garbage {seed}", garbage_case, seed, slow=seed > 0)
     finish()
 
 

@@ -89,7 +89,7 @@ def check_rows(rows, db, view, order):
 ORDER = {"forks": "fork_id", "pages": "tsc_start, sequence_id", "events": "event_id"}
 
 for list_command, list_view in LISTS.items():
-    @case(f"{list_command} --format csv: the view's columns in order, and its rows")
+    @case(f"{list_command} --format csv: the view's columns in order, and its rows", slow=list_command == "events")
     def _(command=list_command, view=list_view):
         for name in ("dom0-shell", "wtpt-smp", "pvh-shadow"):
             db = database(name)
@@ -99,7 +99,7 @@ for list_command, list_view in LISTS.items():
             if command in ORDER:
                 check_rows([dict(zip(lines[0], row)) for row in lines[1:]], db, view, ORDER[command])
 
-    @case(f"{list_command} --format jsonl: one object a row, addresses as strings")
+    @case(f"{list_command} --format jsonl: one object a row, addresses as strings", slow=list_command == "events")
     def _(command=list_command, view=list_view):
         for name in ("dom0-shell", "wtpt-smp", "pvh-shadow"):
             db = database(name)
@@ -113,7 +113,7 @@ for list_command, list_view in LISTS.items():
                 check_rows(rows, db, view, ORDER[command])
 
 
-@case("text fits 80 columns, on every trace, with times in cycles and in us")
+@case("text fits 80 columns, on every trace, with times in cycles and in us", slow=True)
 def _():
     for name in TRACES:
         for options in ((), ("--cpu-hz", HZ)):
@@ -141,7 +141,7 @@ def _():
     equal(run("forks", database_path("wtpt-up")).stderr, "", "nothing to doubt")
 
 
-@case("standard input gives the same rows as the file")
+@case("standard input gives the same rows as the file", slow=True)
 def _():
     path = scratch("stdin.db")
     for name in TRACES:
@@ -153,7 +153,7 @@ def _():
                   run("events", "--format", "csv", unpack(name + ".bin")).stdout, f"events of {name}")
 
 
-@case("importing twice gives the same database")
+@case("importing twice gives the same database", slow=True)
 def _():
     path = scratch("twice.db")
     for name in TRACES:
@@ -161,7 +161,7 @@ def _():
         equal(dump(path), dump(database_path(name)), name)
 
 
-@case("analyze gives the derived tables that import gave")
+@case("analyze gives the derived tables that import gave", slow=True)
 def _():
     path = scratch("analyze.db")
     for name in TRACES:
@@ -177,7 +177,7 @@ def _():
         equal(dump(path), before, f"{name}: built later")
 
 
-@case("the view events equals xentrace(), row by row")
+@case("the view events equals xentrace(), row by row", slow=True)
 def _():
     for name in TRACES:
         db = database(name)

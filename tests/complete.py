@@ -46,26 +46,32 @@ class Shell:
         except OSError:
             return ""
 
-    def until(self, text, seconds=20):
+    def until(self, text, seconds=120):
         got, end = "", time.time() + seconds
         while text not in got and time.time() < end:
             got += self.read(0.2)
         assert text in got, f"{text!r} did not come: {got!r}"
         return got
 
-    def tab(self, line):
-        """What stands on the terminal after the line and two tabs, when it is quiet again."""
-        self.read(0.05)
-        self.send(line + "\t")
-        time.sleep(0.25)
-        self.send("\t")
-        got, quiet, end = "", 0, time.time() + 10
-        while quiet < 2 and time.time() < end:
-            part = self.read(0.3)
-            quiet = 0 if part else quiet + 1
+    def settle(self, quiet=0.15):
+        """What comes until nothing comes for so long, and no program of the shell's has anything to do."""
+        got, end = "", time.time() + lib.TIMEOUT
+        while time.time() < end:
+            part = self.read(quiet)
             got += part
+            if not part and not lib.busy(self.pid):
+                break
+        return got
+
+    def tab(self, line):
+        """What stands on the terminal after the line and two tabs."""
+        self.settle()
+        self.send(line + "\t")
+        got = self.settle()
+        self.send("\t")
+        got += self.settle()
         self.send("\x15")  # forget the line
-        self.read(0.1)
+        self.settle()
         return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x07|\r", "", got)
 
     def close(self):

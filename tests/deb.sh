@@ -4,11 +4,11 @@
 # In: nothing; needs root, or sudo, for installing.  Out: cases.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. tests/verdict.sh
 top=$PWD
 work=$(mktemp -d)
 root=
 [ "$(id -u)" -eq 0 ] || root=sudo
-status=0
 installed=
 
 finish() {
@@ -16,15 +16,6 @@ finish() {
 	rm -rf "$work"
 }
 trap finish EXIT
-
-verdict() { # name, what is wrong (nothing = fine)
-	if [ -z "$2" ]; then
-		echo "ok $1"
-	else
-		echo "FAIL $1: $(echo "$2" | tr '\n' ' ')"
-		status=1
-	fi
-}
 
 try() { # command ...: its output if it fails
 	"$@" >"$work/log" 2>&1 || tail -n 20 "$work/log"

@@ -225,7 +225,7 @@ def view_kinds(server, view):
 
 
 def postgres_cases(server):
-    @case("postgresql: tables and views are those of the fleet, with the same columns")
+    @case("postgresql: tables and views are those of the fleet, with the same columns", slow=True)
     def _():
         server.psql("CREATE DATABASE fleet", database="postgres")
         server.psql(run("export", "--to", "postgresql", "--schema").stdout)
@@ -238,7 +238,7 @@ def postgres_cases(server):
         # once only: a second time changes nothing and says so
         server.psql(run("export", "--to", "postgresql", "--schema").stdout, status=3)
 
-    @case("postgresql: every view of three recorded hosts is the same as in SQLite")
+    @case("postgresql: every view of three recorded hosts is the same as in SQLite", slow=True)
     def _():
         export(server, FLEET)
         fleet = opened(FLEET)
@@ -257,7 +257,7 @@ def postgres_cases(server):
                 rows += same_rows(server, fleet, f"SELECT * FROM {view} ORDER BY host, {keys}", kinds)
         assert rows > 3000, rows
 
-    @case("postgresql: addresses are unsigned: they compare, sort and show as addresses")
+    @case("postgresql: addresses are unsigned: they compare, sort and show as addresses", slow=True)
     def _():
         fleet = opened(FLEET)
         kernel, user = fleet.execute(
@@ -276,7 +276,7 @@ def postgres_cases(server):
         for wrong in ("-1", str(UNSIGNED), "'NaN'"):
             server.psql(f"SELECT CAST({wrong} AS u64)", status=3)
 
-    @case("postgresql: loading twice changes nothing, one host's reload replaces its rows")
+    @case("postgresql: loading twice changes nothing, one host's reload replaces its rows", slow=True)
     def _():
         before = digests(server)
         export(server, FLEET)
@@ -292,7 +292,7 @@ def postgres_cases(server):
         export(server, "--host", "web2", FLEET)
         equal(digests(server) == before, True, "and back")
 
-    @case("postgresql: a stream that breaks off, or is of another schema, changes nothing")
+    @case("postgresql: a stream that breaks off, or is of another schema, changes nothing", slow=True)
     def _():
         before = server.psql("SELECT count(*), sum(ptes) FROM forks")
         stream = run("export", "--to", "postgresql", "--host", "web1", database_path("wtpt-smp")).stdout
@@ -302,7 +302,7 @@ def postgres_cases(server):
         server.psql(stream.replace("xenfault_load('web1', 1)", "xenfault_load('web1', 2)"), status=3)
         equal(server.psql("SELECT count(*), sum(ptes) FROM forks"), before, "forks")
 
-    @case("postgresql: names of hosts and texts that look like syntax arrive as they are")
+    @case("postgresql: names of hosts and texts that look like syntax arrive as they are", slow=True)
     def _():
         odd = os.path.join(WORK, "odd.db")
         shutil.copyfile(database_path("wtpt-up"), odd)
@@ -317,7 +317,7 @@ def postgres_cases(server):
         server.psql("DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', 1)")
         run("export", "--to", "postgresql", "--host", "", odd, status=2)
 
-    @case("postgresql: the stream takes constant memory")
+    @case("postgresql: the stream takes constant memory", slow=True)
     def _():
         def peak(name):
             with open(os.devnull, "wb") as null:
@@ -329,7 +329,7 @@ def postgres_cases(server):
         small, large = peak(database_path("wtpt-up")), peak(database_path("pvh-shadow-hvm"))
         assert large < small + 16, f"{large} MiB for a capture of {os.path.getsize(path('pvh-shadow-hvm'))}"
 
-    @case(f"postgresql: forks and PTEs per page of {HOSTS} synthetic hosts are the same as in SQLite")
+    @case(f"postgresql: forks and PTEs per page of {HOSTS} synthetic hosts are the same as in SQLite", slow=True)
     def _():
         names = {f"host{n:03}": synthetic(n) for n in range(HOSTS)}
         merge(FLEET, **names)
@@ -353,7 +353,7 @@ def postgres_cases(server):
         same_rows(server, fleet, "SELECT host, pt_pages, ptes, count(*) FROM forks GROUP BY host, pt_pages,"
                   " ptes ORDER BY host, pt_pages, ptes")
 
-    @case("postgresql: the statements of docs/fleet.md partition by host and time, and shard")
+    @case("postgresql: the statements of docs/fleet.md partition by host and time, and shard", slow=True)
     def _():
         text = open(os.path.join(TOP, "docs", "fleet.md"), encoding="utf-8").read()
         blocks = re.findall(r"^```sql\n(.*?)^```$", text, re.M | re.S)

@@ -4,19 +4,10 @@
 # In: the build folder.  Out: cases.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. tests/verdict.sh
 build=${1:-build}
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-status=0
-
-verdict() { # name, what is wrong (nothing = fine)
-	if [ -z "$2" ]; then
-		echo "ok $1"
-	else
-		echo "FAIL $1: $(echo "$2" | tr '\n' ' ')"
-		status=1
-	fi
-}
 
 missing() { # paths below the prefix
 	for path; do

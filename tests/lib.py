@@ -30,24 +30,27 @@ SHARED = os.path.abspath(os.environ.get("XF_TEST_DIR", os.path.join(TOP, "build"
 WORK = os.path.join(SHARED, PROGRAM)
 os.makedirs(WORK, exist_ok=True)
 TIMEOUT = 300  # seconds until a run counts as hanging; much more than any takes on a busy machine
+SOON = 10  # seconds in which what takes a moment has to be over, on a busy machine too
+QUICK = "XF_QUICK" in os.environ  # make quick: without slow cases
 
 passed = failed = 0
 selected = [word for word in sys.argv[1:] if not word.startswith("-")] or \
     [word for word in (os.environ.get("T"),) if word]
 
 
-def wanted(name):
+def wanted(name, slow=False):
     """Whether a case was asked for."""
-    return not selected or any(word in name for word in selected)
+    return any(word in name for word in selected) if selected else not (slow and QUICK)
 
 
-def run_case(name, function, *arguments):
+def run_case(name, function, *arguments, slow=False):
     """
     Runs a case, if it was asked for: function(*arguments), which raises if the case does not hold.
     A first parameter called `folder` gets a new folder (a Path) that is removed afterwards.
+    slow: make quick leaves it out.
     """
     global passed, failed
-    if not wanted(name):
+    if not wanted(name, slow):
         return
     try:
         with contextlib.ExitStack() as stack:
@@ -66,14 +69,13 @@ def run_case(name, function, *arguments):
     sys.stdout.flush()
 
 
-def case(name):
+def case(name="", slow=False):
     """Decorator: runs the function at once as a test case; without a name, under its own."""
     if callable(name):
-        run_case(f"{PROGRAM}.{name.__name__}", name)
-        return name
+        return case()(name)
 
     def run(function):
-        run_case(name, function)
+        run_case(name or f"{PROGRAM}.{function.__name__}", function, slow=slow)
         return function
     return run
 
@@ -81,7 +83,7 @@ def case(name):
 def finish():
     """Prints the totals and ends the program."""
     print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed or not (passed or selected) else 0)
+    sys.exit(1 if failed or not (passed or selected or QUICK) else 0)
 
 
 def check(truth, why):
@@ -236,6 +238,21 @@ def runs(name):
         for text in file:
             row = dict(zip(keys, text.rstrip("\n").split("\t")))
             yield {k: int(v) if re.fullmatch(r"-?\d+", v) else v for k, v in row.items()}
+
+
+def busy(session):
+    """Whether a process of a session runs, or would if the machine let it: its answer is yet to come."""
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            if int(fields[3]) == session and any(
+                    Path(f"/proc/{entry}/task/{task}/stat").read_text().rsplit(")", 1)[1].split()[0] in "RD"
+                    for task in os.listdir(f"/proc/{entry}/task")):
+                return True
+        except (OSError, IndexError):
+            pass  # not a process, or gone
+    return False
 
 
 def leftovers(folder, known):

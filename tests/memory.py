@@ -58,7 +58,7 @@ def both():
 rows = []
 
 
-@case("a pass larger than memory: the same rows from a pipe and from a file, owner found at its end")
+@case("a pass larger than memory: the same rows from a pipe and from a file, owner found at its end", slow=True)
 def _():
     piped, read = both()
     equal(piped, read, "rows")
@@ -66,7 +66,7 @@ def _():
     equal(piped[3], RECORDS, "vCPU of half of them is 1")
 
 
-@case("peak memory of an import stays below 100 MiB")
+@case("peak memory of an import stays below 100 MiB", slow=True)
 def _():
     both()
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024

@@ -129,7 +129,7 @@ def as_text(name, value):
 
 
 for view in VIEWS:
-    @case(f"export to csv and jsonl: every row and column of {view}")
+    @case(f"export to csv and jsonl: every row and column of {view}", slow=view == "events")
     def _(view=view):
         for trace in ("dom0-lossy", "wtpt-smp", "domu-logdirty"):
             cursor = database(trace).execute(f"SELECT * FROM {view}")
@@ -244,7 +244,7 @@ def _():
               "SELECT kind, count(*) FROM events GROUP BY 1")}, "kinds")
 
 
-@case("extension: its rows are those of the view, also from two files at once")
+@case("extension: its rows are those of the view, also from two files at once", slow=True)
 def _():
     path = unpack("wtpt-smp.bin")
     columns = ("event_id, tsc, us, pcpu, domid, vcpu, kind, va, pt_page, slot, rip, error_code,"
@@ -441,7 +441,7 @@ def examples():
                 yield page, line.replace("\\e", "\\").replace("\\-", "-")
 
 
-@case("manual: every example runs")
+@case("manual: every example runs", slow=True)
 def _():
     folder = os.path.join(WORK, "examples")
     shutil.rmtree(folder, ignore_errors=True)

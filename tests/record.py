@@ -49,7 +49,7 @@ def start(*args):
                             stdout=subprocess.DEVNULL, text=True, start_new_session=True)
 
 
-def wait_for(sql, wanted, seconds=20):
+def wait_for(sql, wanted, seconds=lib.TIMEOUT):
     end = time.time() + seconds
     while time.time() < end:
         try:
@@ -91,20 +91,20 @@ def _():
     equal(open(raw, "rb").read() == open(unpack("dom0-smp.bin"), "rb").read(), True, "raw")
 
 
-@case("record: readers see data within a second, and forks while it goes on")
+@case("record: readers see data within seconds, and forks while it goes on")
 def _():
     clean()
     child = start("--via", f"cat {unpack('dom0-dirty.bin')}; sleep 30")
     began = time.time()
-    wait_for("SELECT count(*) FROM events", lambda n: n > 90000, 5)
-    assert time.time() - began < 3, time.time() - began
-    wait_for("SELECT count(*) FROM forks", lambda n: n >= 32, 5)
+    wait_for("SELECT count(*) FROM events", lambda n: n > 90000)
+    assert time.time() - began < lib.SOON, time.time() - began
+    wait_for("SELECT count(*) FROM forks", lambda n: n >= 32)
     equal(rows(DB, "SELECT complete FROM trace"), [(0,)], "complete while it goes on")
     for number in (signal.SIGINT,):
         child.send_signal(number)
     stopped = time.time()
-    child.wait(20)
-    assert time.time() - stopped < 1.5, f"took {time.time() - stopped} s to end"
+    child.wait(lib.TIMEOUT)
+    assert time.time() - stopped < lib.SOON, f"took {time.time() - stopped} s to end"
     equal(child.returncode, 0, "status")
     equal(rows(DB, "SELECT complete FROM trace"), [(1,)], "complete")
     equal(rows(DB, "PRAGMA integrity_check"), [("ok",)], "integrity")
@@ -117,7 +117,7 @@ for number in (signal.SIGTERM, signal.SIGHUP):
         child = start("--via", f"cat {unpack('dom0-smp.bin')}; sleep 30")
         wait_for("SELECT count(*) FROM events", lambda n: n > 1000)
         child.send_signal(number)
-        equal(child.wait(20), 0, "status")
+        equal(child.wait(lib.TIMEOUT), 0, "status")
         equal(rows(DB, "SELECT complete FROM trace"), [(1,)], "complete")
 
 
@@ -136,7 +136,7 @@ def _():
     child = start("--via", f"python3 {source} | cat")
     wait_for("SELECT count(*) FROM events", lambda n: n > 1000)
     child.send_signal(signal.SIGTERM)
-    equal(child.wait(20), 0, "status")
+    equal(child.wait(lib.TIMEOUT), 0, "status")
     same(DB, lib.database_path("dom0-smp"))
 
 
@@ -165,11 +165,11 @@ def _():
     clean()
     began = time.time()
     run("record", "-o", DB, "-T", "1", "--via", f"cat {unpack('dom0-smp.bin')}; sleep 30")
-    assert 0.9 < time.time() - began < 4
+    assert 0.9 < time.time() - began < 1 + lib.SOON
     clean()
     began = time.time()
     run("record", "-o", DB, "--via", f"cat {unpack('dom0-smp.bin')}; sleep 30", "--", "sleep", "1")
-    assert 0.9 < time.time() - began < 6
+    assert 0.9 < time.time() - began < 1 + lib.SOON
 
 
 @case("record: errors name the cause, and leave nothing behind")
@@ -192,7 +192,7 @@ def _():
     clean()
 
 
-@case("record: a reader that never lets go does not make the WAL grow without bound")
+@case("record: a reader that never lets go does not make the WAL grow without bound", slow=True)
 def _():
     clean()
     path = unpack("dom0-dirty.bin")
@@ -209,9 +209,9 @@ def _():
     assert largest < 128 << 20, f"WAL of {largest >> 20} MiB"
     holder.rollback()
     holder.close()
-    wait_for("SELECT records FROM trace", lambda n: n > 3900000, 60)
+    wait_for("SELECT records FROM trace", lambda n: n > 3900000)
     child.send_signal(signal.SIGINT)
-    equal(child.wait(30), 0, "status")
+    equal(child.wait(lib.TIMEOUT), 0, "status")
     equal(rows(DB, "PRAGMA integrity_check"), [("ok",)], "integrity")
     clean()
 

@@ -3,17 +3,8 @@
 # The shape of the code.  In: the sources and the library.  Out: cases.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. tests/verdict.sh
 build=${1:-build}
-status=0
-
-verdict() { # name, what is wrong (nothing = fine)
-	if [ -z "$2" ]; then
-		echo "ok $1"
-	else
-		echo "FAIL $1: $(echo "$2" | tr '\n' ' ')"
-		status=1
-	fi
-}
 
 sources=$(find common schemas collector analyzer cli tui extension tests examples -name '*.[ch]')
 if command -v clang-format >/dev/null; then

@@ -80,7 +80,9 @@ def make_empty(path):
         with open(os.path.join(lib.TOP, "schemas", name + ".sql"), encoding="ascii") as file:
             db.executescript(file.read())
     db.execute(f"PRAGMA application_id = {0x58464c54}")
-    db.execute("PRAGMA user_version = 1")
+    with open(os.path.join(lib.TOP, "schemas", "db.h"), encoding="ascii") as file:
+        version = re.search(r"XF_SCHEMA_VERSION (\d+)", file.read()).group(1)
+    db.execute(f"PRAGMA user_version = {version}")
     db.commit()
     db.close()
 
@@ -159,7 +161,7 @@ def compare_tour(update):
 
 
 def shape_of_screens():
-    @case("every screen has its size, the colour form the same text")
+    @case("every screen has its size, the colour form the same text", slow=True)
     def _():
         for name in CAPTURES:
             for size in SIZES + ["7x3", "33x9", "500x2", "2x500"]:
@@ -350,7 +352,7 @@ def behaviour():
             script(empty, "@" + file, size, program=SAN)
 
     @case("every key sequence of length 2, under the sanitizers" if SAN != lib.XENFAULT
-          else "every key sequence of length 2")
+          else "every key sequence of length 2", slow=True)
     def _():
         file = os.path.join(WORK, "keys-pairs")
         with open(file, "w", encoding="ascii") as out:
@@ -361,7 +363,7 @@ def behaviour():
         script(open_capture("empty"), "@" + file, program=SAN)
 
     @case("random keys and sizes, under the sanitizers" if SAN != lib.XENFAULT
-          else "random keys and sizes")
+          else "random keys and sizes", slow=True)
     def _():
         random.seed(1)
         for name in ("wtpt-smp", "pvh-shadow", "dom0-dirty"):
@@ -374,7 +376,7 @@ def behaviour():
                     out.write("\n")
             script(open_capture(name), "@" + file, program=SAN)
 
-    @case("random filters neither crash nor slip through")
+    @case("random filters neither crash nor slip through", slow=True)
     def _():
         random.seed(2)
         words = ["ptes", "vcpu", "symbol", "rip", "=", "!=", "<lt>", ">=", "~", "!~", "(", ")", "and", "or", "not",
@@ -412,15 +414,22 @@ class Pty:
     def stty(self):
         return subprocess.run(["stty", "-g"], stdin=self.slave, capture_output=True, text=True).stdout
 
-    def read(self, quiet=0.15, most=10.0):
-        """What comes until nothing comes for so long."""
+    def read(self, quiet=0.1, most=30.0):
+        """What comes until nothing comes for so long, and the program waits for more keys."""
         got, end = b"", time.time() + most
-        while time.time() < end and select.select([self.master], [], [], quiet)[0]:
-            got += os.read(self.master, 65536)
+        while time.time() < end:
+            if select.select([self.master], [], [], quiet)[0]:
+                got += os.read(self.master, 65536)
+            elif self.process.poll() is not None or not (self.unread() or lib.busy(self.process.pid)):
+                break
         self.output += got
         return got
 
-    def press(self, keys, quiet=0.15):
+    def unread(self):
+        """Bytes of keys that the program has not read."""
+        return struct.unpack("i", fcntl.ioctl(self.slave, termios.FIONREAD, bytes(4)))[0]
+
+    def press(self, keys, quiet=0.1):
         os.write(self.master, keys.encode())
         return self.read(quiet)
 
@@ -435,7 +444,7 @@ class Pty:
             first = first or last
         return (first - start) * 1000 if first else 0, (last - start) * 1000 if last else 0
 
-    def wait(self, most=10):
+    def wait(self, most=60):
         end = time.time() + most
         while self.process.poll() is None and time.time() < end:
             self.read(0.05, 0.2)
@@ -462,7 +471,7 @@ def terminals():
         @case(f"SIG{name} gives the terminal back")
         def _():
             pty = Pty(["tui", base])
-            pty.read(0.3)
+            pty.read()
             assert pty.stty() != pty.before, "never took the terminal"
             pty.process.send_signal(number_)
             equal(pty.wait(), status, "status")
@@ -475,7 +484,7 @@ def terminals():
     @case("the terminal is given back on q, and y prints behind it")
     def _():
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         pty.press("yq")
         equal(pty.wait(), 0, "status")
         equal(pty.stty(), pty.before, "stty -g")
@@ -485,7 +494,7 @@ def terminals():
     @case("^C in a prompt ends it, the terminal is given back")
     def _():
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         pty.press("/abc\x03")
         equal(pty.wait(), 130, "status")
         equal(pty.stty(), pty.before, "stty -g")
@@ -494,7 +503,7 @@ def terminals():
     @case("^Z stops it, and it comes back")
     def _():
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         # an orphaned process group is not stopped by ^Z: send what a shell's child would get
         pty.process.send_signal(signal.SIGSTOP)
         os.waitpid(pty.process.pid, os.WUNTRACED)
@@ -509,7 +518,7 @@ def terminals():
     def _():
         random.seed(3)
         pty = Pty(["tui", base])
-        pty.read(0.3)
+        pty.read()
         for i in range(1000):
             if i % 100 == 50:
                 os.write(pty.master, random.choice(["/ab", "\x1b", "?", "\r", "s", "fvc"]).encode())
@@ -517,7 +526,7 @@ def terminals():
             if i % 10 == 0:
                 pty.read(0.002, 0.02)
         pty.resize(24, 80)
-        pty.read(0.3)
+        pty.read()
         assert pty.process.poll() is None, "died"
         pty.press("\x1b", 0.3)
         pty.press("\x1b", 0.3)
@@ -534,7 +543,7 @@ def terminals():
         def _():
             env = {**CLASSIC, "TERM": term} if term else {k: v for k, v in CLASSIC.items() if k != "TERM"}
             pty = Pty(["tui", base], env)
-            pty.read(0.3)
+            pty.read()
             if not status:
                 pty.press("jj\r", 0.2)
                 pty.press("q", 0.2)
@@ -552,7 +561,7 @@ def terminals():
                                     ({"NO_COLOR": "1"}, ["--color", "always"], True),
                                     ({}, ["--color", "never"], False)):
             pty = Pty(["tui", base, *option], {**UTF8, **env})
-            pty.read(0.3)
+            pty.read()
             pty.press("q")
             pty.wait()
             equal(bool(color.search(pty.output)), wanted, f"colour with {env} {option}")
@@ -562,7 +571,7 @@ def terminals():
     def _():
         for keys, wanted in (("j", False), ("m", True)):
             pty = Pty(["tui", base])
-            pty.read(0.3)
+            pty.read()
             pty.press(keys)
             pty.press("q")
             equal(pty.wait(), 0, "status")
@@ -586,7 +595,7 @@ def terminals():
     @case("only changed cells are written")
     def _():
         pty = Pty(["tui", base])
-        first = pty.read(0.3)
+        first = pty.read()
         equal(pty.read(0.5), b"", "output while nothing happens")
         moved = pty.press("j")
         assert len(moved) < len(first) / 2, f"{len(moved)} bytes for one step, {len(first)} for a screen"
@@ -603,7 +612,7 @@ def in_tmux():
         return subprocess.run(["tmux", "-L", f"xenfault-{os.getpid()}-{servers[0]}", "-f", "/dev/null", *args],
                               capture_output=True, text=True, env=UTF8).stdout
 
-    def wait_for(what, seconds=5):
+    def wait_for(what, seconds=60):
         end = time.time() + seconds
         while time.time() < end:
             text = run("capture-pane", "-p")
@@ -663,7 +672,7 @@ def in_tmux():
 
 
 def following():
-    @case("--follow: new rows appear, pause holds them, loss is counted, idle costs nothing")
+    @case("--follow: new rows appear, pause holds them, loss is counted, idle costs nothing", slow=True)
     def _():
         path = os.path.join(WORK, "follow.db")
         for end in ("", "-wal", "-shm"):
@@ -713,7 +722,7 @@ def following():
         pty.close()
         db.close()
 
-    @case("--follow while a writer commits: no lock error")
+    @case("--follow while a writer commits: no lock error", slow=True)
     def _():
         path = os.path.join(WORK, "writer.db")
         for end in ("", "-wal", "-shm"):
@@ -723,7 +732,7 @@ def following():
         db = sqlite3.connect(path)
         db.execute("PRAGMA journal_mode = WAL")
         pty = Pty(["tui", "--follow", "writer.db"])
-        pty.read(0.3)
+        pty.read()
         columns = [c[1] for c in db.execute("PRAGMA table_info(event)") if not c[5]]
         end = time.time() + 4
         pty.press("3G")
@@ -809,7 +818,7 @@ def bench(path, events, say=print):
 
 
 def speed():
-    @case("speed with 500,000 events")
+    @case("speed with 500,000 events", slow=True)
     def _():
         first, worst, resident = bench(os.path.join(WORK, "half-million.db"), 500000, say=lambda text: None)
         # a busy machine takes several times as long; the figures to reach are the benchmark's

@@ -5,13 +5,7 @@
  * With a file name as argument: compiles each of its lines, for fuzzers.
  */
 #include "schemas/filter.h"
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int failed;
+#include "tests/unit/unit.h"
 
 static const struct xf_filter_column columns[] = {
 	{"id", "id", XF_FILTER_INT},
@@ -23,15 +17,6 @@ static const struct xf_filter_column columns[] = {
 };
 
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-static void report(const char *name, bool good, const char *why)
-{
-	failed += !good;
-	if (good)
-		printf("ok filter: %s\n", name);
-	else
-		printf("FAIL filter: %s: %s\n", name, why);
-}
 
 static sqlite3 *table(void)
 {
@@ -129,13 +114,13 @@ static void test_depth(void)
 	memset(text, '(', 2000);
 	strcpy(text + 2000, "id = 1");
 	run(db, text, result, sizeof(result));
-	report("2,000 open parentheses", !strncmp(result, "error at", 8), result);
+	report("filter: 2,000 open parentheses", !strncmp(result, "error at", 8), result);
 	*text = '\0';
 	for (int i = 0; i < 500; i++)
 		strcat(text, "not ");
 	strcat(text, "id");
 	run(db, text, result, sizeof(result));
-	report("500 times not", !strncmp(result, "error at", 8), result);
+	report("filter: 500 times not", !strncmp(result, "error at", 8), result);
 	sqlite3_close(db);
 }
 
@@ -165,7 +150,7 @@ static void test_random(void)
 			break;
 		}
 	}
-	report("20,000 random texts", true, "");
+	report("filter: 20,000 random texts", true, "");
 	sqlite3_close(db);
 }
 
@@ -188,5 +173,5 @@ int main(int argc, char **argv)
 	test_cases();
 	test_depth();
 	test_random();
-	return failed != 0;
+	return unit_status();
 }

@@ -5,30 +5,16 @@
  * Out: "ok NAME" or "FAIL NAME: why"; status 1 if one failed.
  */
 #include "cli/symbols.h"
+#include "tests/unit/unit.h"
 
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define KALLSYMS "tests/data/kallsyms.txt"
 
-static int passed, failed;
 static char scratch[] = "/tmp/xenfault-symbols-XXXXXX";
-
-static void report(const char *name, bool good, const char *why)
-{
-	passed += good;
-	failed += !good;
-	if (good)
-		printf("ok %s\n", name);
-	else
-		printf("FAIL %s: %s\n", name, why);
-}
 
 /* expect: name+0xoffset, or NULL for no function there */
 static void check_find(
@@ -381,6 +367,5 @@ int main(void)
 	test_elf(ELFCLASS32, 0xc0100000, "ELF32");
 	test_refused();
 	unlink(scratch);
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	return unit_status();
 }
