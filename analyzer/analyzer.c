@@ -78,7 +78,6 @@ static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *eve
 		}
 		v->domain = d;
 		v->known = known;
-		v->cut = true; /* it may be inside a fork already */
 		v->number = number;
 		v->pcpu = event->pcpu;
 		*slot = (uintptr_t)v;
@@ -373,6 +372,7 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		xf_spurious_other(v, event);
 		return 0;
 	case XF_TASK_SWITCH:
+		v->cut = false;
 		v->fault_open = false;
 		xf_fork_task_switch(a, v, event);
 		xf_spurious_other(v, event);
