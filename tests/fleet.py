@@ -299,7 +299,7 @@ def postgres_cases(server):
         for part in (0.1, 0.5, 0.9):
             server.psql(stream[:int(len(stream) * part)], status=None)
         server.psql(stream[:stream.rindex("COMMIT")], status=None)
-        server.psql(stream.replace("xenfault_load('web1', 1)", "xenfault_load('web1', 2)"), status=3)
+        server.psql(stream.replace("xenfault_load('web1', 2)", "xenfault_load('web1', 3)"), status=3)
         equal(server.psql("SELECT count(*), sum(ptes) FROM forks"), before, "forks")
 
     @case("postgresql: names of hosts and texts that look like syntax arrive as they are", slow=True)
@@ -314,7 +314,7 @@ def postgres_cases(server):
         export(server, "--host", name, odd)
         equal(server.psql("SELECT to_json(source), host FROM trace WHERE host LIKE 'it%'"),
               [('"tab\\t back\\\\slash\\n\'quote\' \\\\. \\\\N é"', name)], "texts")
-        server.psql("DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', 1)")
+        server.psql("DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', 2)")
         run("export", "--to", "postgresql", "--host", "", odd, status=2)
 
     @case("postgresql: the stream takes constant memory", slow=True)
