@@ -229,7 +229,7 @@ tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
 	record cli badinput verify fleet people synthetic compare why truth memory mistakes))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
-san_tests = truth compare
+san_tests = truth compare synthetic
 run_tests = python3 tests/run.py
 python_tests = $(foreach t,$(1),"$(t)=O=$(O) XENFAULT=$(O)/xenfault python3 tests/$(t).py")
 unit_tests = $(foreach t,$(unit_src:tests/unit/%.c=%),"$(t)=$(1)/unit/$(t)")

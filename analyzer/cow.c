@@ -244,18 +244,20 @@ static int place(struct xf_analyzer *a, struct xf_domain *d, const struct xf_pt_
 static int learn_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_pt_page *p,
 	struct xf_claim **claim, uint64_t base)
 {
-	bool sure = false;
+	bool sure = false, moved = p->has_base && p->va_base != base, stale;
 	int code = 0, fits = 1;
 
 	if (*claim)
 		fits = place(a, d, p, *claim, base, &sure);
 	if (fits < 0)
 		return fits;
-	if (!fits || (p->has_base && p->va_base != base)) {
+	/* decided while the claim is there: it may be among those that are dropped */
+	stale = *claim && (!fits || (moved && (*claim)->event <= p->confirmed));
+	if (!fits || moved)
 		drop_claims(p, fits && *claim ? p->confirmed : INT64_MAX);
-		*claim = fits && *claim && (*claim)->event > p->confirmed ? *claim : NULL;
-	}
-	if (!p->has_base || p->va_base != base)
+	if (stale)
+		*claim = NULL;
+	if (!p->has_base || moved)
 		code = move_page(a, d, p, base);
 	p->confirmed = a->event_id;
 	p->has_base = true;

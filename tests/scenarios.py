@@ -541,6 +541,25 @@ def releases() -> list[tuple[str, Story]]:
     return result
 
 
+def pages_used_again() -> Story:
+    """After a fork its page-table pages serve other processes, whose breaks are none of the fork's."""
+    trace = Trace()
+    who = Vcpu(3, 1)
+    trace.switch(0, who)
+    parent = Process(trace, 0x1234, 2, 4, 0x7F0000000000)
+    fork = parent.fork(0, who)
+    second = Process(trace, 0x1234, 2, 8, 0x400000)
+    second.switch_to(0)
+    for page in range(2):
+        second.cow(0, page, 6)  # an entry that the fork did not protect
+    third = Process(trace, 0x1234, 2, 4, 0x600000)
+    third.switch_to(0)
+    for page in range(2):
+        third.cow(0, page, 1)  # one that it did, in a life of the page before this one
+    trace.idle(0)
+    return Story(trace, [fork])
+
+
 def all_stories() -> list[tuple[str, Story]]:
     """Name and story of everything here."""
     return [
@@ -557,6 +576,7 @@ def all_stories() -> list[tuple[str, Story]]:
         ("two domains with equal addresses", equal_domains()),
         ("domain id reused", reused_domid()),
         ("loss inside a fork", lossy()),
+        ("page-table pages used again", pages_used_again()),
         ("writable page tables, fixed 64", writable(synth.FIXED64)),
         ("writable page tables, fixed 32", writable(synth.FIXED32, 32)),
         ("writable page tables, variable 64", writable(synth.VARIABLE)),
