@@ -35,20 +35,13 @@ struct xf_walk_bases {
 
 static struct xf_pt_page *page_of(struct xf_analyzer *a, struct xf_domain *d, uint64_t page)
 {
-	uint64_t *slot = xf_map_put(&d->pages, page);
+	struct xf_pt_page *p = xf_map_object(&d->pages, page, sizeof(*p));
 
-	if (slot && !*slot) {
-		struct xf_pt_page *p = calloc(1, sizeof(*p));
-
-		if (p)
-			p->page = page;
-		*slot = (uintptr_t)p;
-	}
-	if (!slot || !*slot) {
+	if (!p)
 		xf_fail_nomem(a->err);
-		return NULL;
-	}
-	return (struct xf_pt_page *)(uintptr_t)*slot;
+	else
+		p->page = page;
+	return p;
 }
 
 /* Claims up to an event, newer ones stay. */
@@ -158,14 +151,9 @@ static int move_page(
 static struct xf_walk_bases *bases_of(
 	struct xf_analyzer *a, struct xf_domain *d, const struct xf_claim *claim)
 {
-	uint64_t *slot =
-		xf_map_put(&d->walk_bases, (uint64_t)claim->fork_id * XF_LANES + claim->lane);
-	struct xf_walk_bases *walk = slot ? (struct xf_walk_bases *)(uintptr_t)*slot : NULL;
+	uint64_t key = (uint64_t)claim->fork_id * XF_LANES + claim->lane;
+	struct xf_walk_bases *walk = xf_map_object(&d->walk_bases, key, sizeof(*walk));
 
-	if (slot && !walk) {
-		walk = calloc(1, sizeof(*walk));
-		*slot = (uintptr_t)walk;
-	}
 	if (!walk)
 		xf_fail_nomem(a->err);
 	return walk;
@@ -205,14 +193,14 @@ static int place(struct xf_analyzer *a, struct xf_domain *d, const struct xf_pt_
 {
 	struct xf_walk_bases *walk = bases_of(a, d, claim);
 	struct xf_placed new = {claim->sequence_id, p->page, base, false};
-	struct xf_placed *item;
 	size_t at;
 
 	if (!walk)
 		return -XF_INTERNAL;
 	at = place_in(walk, new.sequence_id);
 	if (at < walk->count && walk->items[at].sequence_id == new.sequence_id) {
-		item = &walk->items[at];
+		struct xf_placed *item = &walk->items[at];
+
 		if (item->base != base)
 			return 0;
 		*sure = !item->told;
@@ -330,21 +318,15 @@ int xf_cow_reuse(struct xf_analyzer *a, struct xf_vcpu *v)
 	return broken(a, newest, slot);
 }
 
-int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *s)
+void xf_cow_base(const struct xf_domain *d, struct xf_sequence *s)
 {
-	struct xf_pt_page *p;
+	uint64_t *slot = s->has_page ? xf_map_get(&d->pages, s->page) : NULL;
+	const struct xf_pt_page *p = slot ? (struct xf_pt_page *)(uintptr_t)*slot : NULL;
 
-	if (!s->has_page)
-		return 0;
-	p = page_of(a, d, s->page);
-	if (!p)
-		return -XF_INTERNAL;
-	/* shown while the sequence went on; a base of before may be that of another life of the page */
-	if (p->has_base && p->confirmed >= s->first_event && !s->fork) {
-		s->has_base = true;
-		s->va_base = p->va_base;
-	}
-	return 0;
+	if (!p || s->fork || !p->has_base || p->confirmed < s->first_event)
+		return;
+	s->has_base = true;
+	s->va_base = p->va_base;
 }
 
 int xf_cow_finish(struct xf_analyzer *a)

@@ -37,15 +37,14 @@ static struct xf_sequence *begin(struct xf_analyzer *a, struct xf_vcpu *v, struc
 static int end(struct xf_analyzer *a, struct xf_sequence *s, enum xf_end reason)
 {
 	struct xf_fork *fork = s->fork;
-	int code = 0;
+	int code;
 
 	for (int i = 0; i < XF_SLOT_WORDS; i++)
 		s->costs.ptes += (unsigned)__builtin_popcountll(s->slots[i]);
 	s->costs.faults = s->costs.unhooks + s->costs.emulations + s->costs.spurious;
 	if (!s->has_base)
-		code = xf_cow_base(a, s->vcpu->domain, s);
-	if (!code)
-		code = xf_rows_sequence(a, s, reason);
+		xf_cow_base(s->vcpu->domain, s);
+	code = xf_rows_sequence(a, s, reason);
 	if (fork) {
 		fork->open--;
 		fork->costs.ptes += s->costs.ptes;

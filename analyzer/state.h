@@ -327,7 +327,11 @@ int xf_cow_break(
 	struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot, unsigned shift);
 /* A COW break without a PTE write of its own: the page is reused, the hypercall shows no slot. */
 int xf_cow_reuse(struct xf_analyzer *a, struct xf_vcpu *v);
-int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *sequence);
+/*
+ * Where the page of a sequence lies, if a break in its course has shown it; a base of before may be
+ * that of another life of the page.  A fork's page is told later, by breaks of what it protected.
+ */
+void xf_cow_base(const struct xf_domain *d, struct xf_sequence *sequence);
 int xf_cow_finish(struct xf_analyzer *a);
 void xf_cow_free(struct xf_domain *d);
 

@@ -69,6 +69,15 @@ uint64_t *xf_map_put(struct xf_map *map, uint64_t key)
 	}
 }
 
+void *xf_map_object(struct xf_map *map, uint64_t key, size_t size)
+{
+	uint64_t *slot = xf_map_put(map, key);
+
+	if (slot && !*slot)
+		*slot = (uintptr_t)calloc(1, size);
+	return slot ? (void *)(uintptr_t)*slot : NULL;
+}
+
 void xf_map_remove(struct xf_map *map, uint64_t key)
 {
 	uint64_t *value = xf_map_get(map, key);

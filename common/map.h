@@ -21,6 +21,12 @@ uint64_t *xf_map_get(const struct xf_map *map, uint64_t key);
 /* The value of a key, made as 0 if it is new; NULL = out of memory. */
 uint64_t *xf_map_put(struct xf_map *map, uint64_t key);
 
+/*
+ * The object of a key in a map whose values are pointers, made zeroed of so many bytes if it is new;
+ * NULL = out of memory.  The owner of the map frees each with free().
+ */
+void *xf_map_object(struct xf_map *map, uint64_t key, size_t size);
+
 /* Removes a key if it is there. */
 void xf_map_remove(struct xf_map *map, uint64_t key);
 

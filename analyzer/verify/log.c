@@ -9,36 +9,25 @@
 
 struct xf_verify_cpu *xf_verify_cpu(struct xf_verify *v, uint32_t number)
 {
-	uint64_t *slot = xf_map_put(&v->cpus, number);
-	struct xf_verify_cpu *cpu;
+	struct xf_verify_cpu *cpu = xf_map_object(&v->cpus, number, sizeof(*cpu));
 
-	if (slot && !*slot && (cpu = calloc(1, sizeof(*cpu)))) {
-		cpu->number = number;
-		*slot = (uintptr_t)cpu;
-	}
-	if (!slot || !*slot) {
+	if (!cpu)
 		xf_fail_nomem(v->err);
-		return NULL;
-	}
-	return (struct xf_verify_cpu *)(uintptr_t)*slot;
+	else
+		cpu->number = number;
+	return cpu;
 }
 
 struct xf_verify_task *xf_verify_task(struct xf_verify *v, uint32_t pid)
 {
-	uint64_t *slot = xf_map_put(&v->tasks, pid);
-	struct xf_verify_task *task;
+	struct xf_verify_task *task = xf_map_object(&v->tasks, pid, sizeof(*task));
 
-	if (slot && !*slot && (task = calloc(1, sizeof(*task)))) {
-		task->pid = pid;
-		task->mm = ++v->next_mm;
-		task->pinned = -1;
-		*slot = (uintptr_t)task;
-	}
-	if (!slot || !*slot) {
+	if (!task)
 		xf_fail_nomem(v->err);
-		return NULL;
-	}
-	return (struct xf_verify_task *)(uintptr_t)*slot;
+	/* every task that was seen before has an address space */
+	else if (!task->mm)
+		*task = (struct xf_verify_task){.pid = pid, .mm = ++v->next_mm, .pinned = -1};
+	return task;
 }
 
 struct xf_truth *xf_verify_truth(struct xf_verify *v, uint64_t number)
