@@ -133,7 +133,7 @@ $(O)/libxenfault.a: $(lib_obj)
 	$(call say,AR,$@)
 	$(Q)rm -f $@; ar rcs $@ $^
 
-$(O)/schema_sql.c: schemas/embed.sh $(sql)
+$(O)/schema_sql.c: schemas/embed.sh schemas/db.h $(sql)
 	@mkdir -p $(@D)
 	$(Q)sh schemas/embed.sh $(sql) >$@
 

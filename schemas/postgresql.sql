@@ -178,8 +178,8 @@ CREATE FUNCTION xenfault_load(name text, version integer) RETURNS void LANGUAGE 
 DECLARE
 	id integer;
 BEGIN
-	IF version <> 2 THEN
-		RAISE EXCEPTION 'the stream is of schema %, these tables are of schema 2', version;
+	IF version <> @SCHEMA_VERSION@ THEN
+		RAISE EXCEPTION 'the stream is of schema %, these tables are of schema @SCHEMA_VERSION@', version;
 	END IF;
 	INSERT INTO host (host) SELECT name WHERE NOT EXISTS (SELECT 1 FROM host WHERE host = name)
 		ON CONFLICT DO NOTHING;

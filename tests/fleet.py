@@ -8,7 +8,8 @@ import shutil
 import sqlite3
 import subprocess
 
-from lib import TOP, WORK, XENFAULT, case, database, database_path, equal, finish, run
+from lib import TOP, WORK, XENFAULT, case, database, database_path, equal, finish, run, \
+    schema_version
 from postgres import Server
 import synth
 
@@ -17,6 +18,7 @@ VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
+SCHEMA = schema_version()
 
 
 def opened(name):
@@ -299,7 +301,8 @@ def postgres_cases(server):
         for part in (0.1, 0.5, 0.9):
             server.psql(stream[:int(len(stream) * part)], status=None)
         server.psql(stream[:stream.rindex("COMMIT")], status=None)
-        server.psql(stream.replace("xenfault_load('web1', 2)", "xenfault_load('web1', 3)"), status=3)
+        server.psql(stream.replace(f"xenfault_load('web1', {SCHEMA})",
+                                   f"xenfault_load('web1', {SCHEMA + 1})"), status=3)
         equal(server.psql("SELECT count(*), sum(ptes) FROM forks"), before, "forks")
 
     @case("postgresql: names of hosts and texts that look like syntax arrive as they are", slow=True)
@@ -314,7 +317,7 @@ def postgres_cases(server):
         export(server, "--host", name, odd)
         equal(server.psql("SELECT to_json(source), host FROM trace WHERE host LIKE 'it%'"),
               [('"tab\\t back\\\\slash\\n\'quote\' \\\\. \\\\N é"', name)], "texts")
-        server.psql("DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', 2)")
+        server.psql(f"DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', {SCHEMA})")
         run("export", "--to", "postgresql", "--host", "", odd, status=2)
 
     @case("postgresql: the stream takes constant memory", slow=True)

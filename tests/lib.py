@@ -97,6 +97,12 @@ def equal(got, wanted, what=""):
     check(got == wanted, f"{what}: got {got!r}, wanted {wanted!r}")
 
 
+def schema_version():
+    """The version that schemas/db.h gives to databases."""
+    with open(os.path.join(TOP, "schemas", "db.h"), encoding="ascii") as file:
+        return int(re.search(r"XF_SCHEMA_VERSION (\d+)", file.read()).group(1))
+
+
 def signed(value):
     """A 64-bit value as SQLite holds it."""
     return value - (1 << 64) if value >> 63 else value
