@@ -96,63 +96,63 @@ static double solve(const struct xf_profile *p, struct xf_model *m, bool few)
 #define GOLDEN 0.6180339887498949
 #define ROUNDS 60
 
-/* Best pages for the model's exponent, where they are not said; golden section of their logarithm. */
-static double search_pages(const struct xf_profile *p, struct xf_model *m, bool few, bool unsaid)
-{
-	double low = log(1), high = log(1e5), a, b, at_a, at_b;
+/* What a search varies: sets the unknown to x, and returns by how much the points are missed then. */
+struct search {
+	const struct xf_profile *p;
+	struct xf_model *m;
+	bool few, unsaid;
+	double (*at)(const struct search *s, double x);
+};
 
-	if (!unsaid)
-		return solve(p, m, few);
-#define AT(x) (m->pages = exp(x), solve(p, m, few))
-	a = high - GOLDEN * (high - low);
-	b = low + GOLDEN * (high - low);
-	at_a = AT(a);
-	at_b = AT(b);
+/* Golden section: leaves the model at the x between low and high where the points are missed least. */
+static double golden(const struct search *s, double low, double high)
+{
+	double a = high - GOLDEN * (high - low), b = low + GOLDEN * (high - low);
+	double at_a = s->at(s, a), at_b = s->at(s, b);
+
 	for (int i = 0; i < ROUNDS; i++) {
 		if (at_a <= at_b) {
 			high = b;
 			b = a;
 			at_b = at_a;
 			a = high - GOLDEN * (high - low);
-			at_a = AT(a);
+			at_a = s->at(s, a);
 		} else {
 			low = a;
 			a = b;
 			at_a = at_b;
 			b = low + GOLDEN * (high - low);
-			at_b = AT(b);
+			at_b = s->at(s, b);
 		}
 	}
-	return AT((low + high) / 2);
-#undef AT
+	return s->at(s, (low + high) / 2);
+}
+
+static double at_pages(const struct search *s, double x)
+{
+	s->m->pages = exp(x);
+	return solve(s->p, s->m, s->few);
+}
+
+/* Best pages for the model's exponent, where they are not said; sought by their logarithm. */
+static double search_pages(const struct xf_profile *p, struct xf_model *m, bool few, bool unsaid)
+{
+	struct search s = {p, m, few, unsaid, at_pages};
+
+	return unsaid ? golden(&s, log(1), log(1e5)) : solve(p, m, few);
+}
+
+static double at_exponent(const struct search *s, double x)
+{
+	s->m->exponent = x;
+	return search_pages(s->p, s->m, s->few, s->unsaid);
 }
 
 static void search_exponent(const struct xf_profile *p, struct xf_model *m, bool unsaid)
 {
-	double low = 0.2, high = 1.5, a, b, at_a, at_b;
+	struct search s = {p, m, false, unsaid, at_exponent};
 
-#define AT(x) (m->exponent = (x), search_pages(p, m, false, unsaid))
-	a = high - GOLDEN * (high - low);
-	b = low + GOLDEN * (high - low);
-	at_a = AT(a);
-	at_b = AT(b);
-	for (int i = 0; i < ROUNDS; i++) {
-		if (at_a <= at_b) {
-			high = b;
-			b = a;
-			at_b = at_a;
-			a = high - GOLDEN * (high - low);
-			at_a = AT(a);
-		} else {
-			low = a;
-			a = b;
-			at_a = at_b;
-			b = low + GOLDEN * (high - low);
-			at_b = AT(b);
-		}
-	}
-	AT((low + high) / 2);
-#undef AT
+	golden(&s, 0.2, 1.5);
 }
 
 static void set(struct xf_profile *p, enum xf_unit unit, double value)
