@@ -557,6 +557,9 @@ static int spool_result(struct record *r, struct xf_error *err)
 
 	xf_spool_state(r->spool, &state);
 	r->written = state.written;
+	/* the spool of the database shares its disk: whichever meets the end first, one message */
+	if (state.sys == ENOSPC && !raw)
+		return xf_fail(err, XF_IO, "no space is left on the disk of the database (%s)", r->path);
 	errno = state.sys;
 	return state.sys ? xf_fail_errno(err, XF_IO, "cannot keep the stream%s%s",
 				   raw ? " in " : "", raw ? raw : "")
