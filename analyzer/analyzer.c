@@ -6,7 +6,7 @@
 
 #include "analyzer/state.h"
 #include "schemas/db.h"
-#include "schemas/row.h"
+#include "schemas/scan.h"
 #include "schemas/sql.h"
 
 #define PTE_PRESENT 1u
@@ -507,22 +507,18 @@ void xf_analyzer_free(struct xf_analyzer *a)
 static int feed(
 	struct xf_analyzer *a, sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 {
-	struct xf_dictionary dictionary = {0};
+	struct xf_event_scan scan;
 	struct xf_event event;
-	sqlite3_stmt *stmt;
 	int64_t id;
-	int code = xf_db_prepare(db, &stmt, "SELECT " XF_EVENT_ROW " ORDER BY e.event_id", err);
+	/* the transaction has changed derived tables only */
+	int code = xf_event_scan_open(&scan, db, 1, INT64_MAX, true, err);
 
-	if (!code)
-		code = xf_dictionary_load(&dictionary, db, err);
-	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		xf_event_of_row(&dictionary, stmt, &id, &event);
+	while (!code && (code = xf_event_scan_next(&scan, &id, &event, err)) == 1) {
 		code = xf_analyzer_event(a, id, &event, err);
 		if (!code && xf_progress_add(progress, 1))
 			code = xf_fail(err, XF_INTERRUPTED, "interrupted: nothing was changed");
 	}
-	sqlite3_finalize(stmt);
-	xf_dictionary_free(&dictionary);
+	xf_event_scan_close(&scan);
 	return code;
 }
 

@@ -643,13 +643,14 @@ enum step { STEP_ON, STEP_EVENT, STEP_BLOCKED };
 static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error *err)
 {
 	struct xf_place place = {pcpu->head, pcpu->at};
-	struct xf_event event = {0};
+	struct xf_event event;
 	struct xf_record record;
 	struct xf_record_slot *slot;
 	const struct xf_layout *layout;
 	size_t length;
 	int code = read_at(pcpu, stream, &place, &record, &length, err);
 
+	xf_event_clear(&event);
 	if (code < 0)
 		return code;
 	slot = xf_record_slot(stream->table, record.id, record.nwords);
