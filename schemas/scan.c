@@ -191,7 +191,7 @@ static bool decode(const struct xf_scan *s, const uint8_t *page, int64_t *rowid,
 
 	p = get_varint(p, &length);
 	p = get_varint(p, &id);
-	if (*p >= 0x80 || *p > length || length > 600)
+	if (!*p || *p >= 0x80 || *p > length || length > 600)
 		return false;
 	n = *p - 1 < s->columns ? *p - 1 : s->columns;
 	body = p + *p;
