@@ -7,8 +7,7 @@
  * an event of the domain still lies before the pause.
  */
 #include "analyzer/state.h"
-
-#define DOMCTL 36 /* number of the hypercall (public Xen ABI) */
+#include "schemas/xen.h"
 
 static bool covers_all(const struct xf_domain *d)
 {
@@ -83,7 +82,7 @@ int xf_pause_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 	case XF_P2M:
 		return 0; /* Xen's own work inside the hypercall */
 	case XF_HYPERCALL:
-		if (event->arg1 == DOMCTL) {
+		if (event->arg1 == XF_CALL_domctl) {
 			v->domctl = event->tsc;
 			a->domctl_vcpu = v;
 			return 0;

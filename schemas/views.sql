@@ -100,6 +100,36 @@ SELECT v.episode_id, e.domid, v.vcpu, v.fixups, v.cycles, v.recalcs, v.recalc_cy
 	v.paused * 1e6 / (SELECT cpu_hz FROM capture) AS us_paused
 FROM episode_vcpu v JOIN episode e ON e.episode_id = v.episode_id;
 
+-- Nested page faults: what each was, where (guest-physical), and how long from exit to entry.
+CREATE VIEW npfs AS
+SELECT e.event_id, e.tsc, (e.tsc - (SELECT tsc_first FROM capture)) * 1e6 / (SELECT cpu_hz FROM capture)
+		AS us,
+	p.domid, p.vcpu, e.frame AS gfn, e.arg2 AS gpa, e.pte AS mfn, e.arg1 & 255 AS type,
+	e.error_code AS qualification,
+	CASE e.arg1 >> 8 WHEN 1 THEN 'dirty' WHEN 2 THEN 'mmio' WHEN 3 THEN 'populate'
+		WHEN 4 THEN 'access' WHEN 5 THEN 'misconfig' ELSE 'other' END AS what,
+	e.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = e.rip AND s.domid IN (p.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	e.count AS cycles
+FROM event e JOIN event_type t ON t.type = e.type JOIN event_place p ON p.place = e.place
+WHERE t.name = 'npf';
+
+-- Devices that guests reach through memory: how often, from where.
+CREATE VIEW mmio AS
+SELECT g.domid, g.gfn, g.gpa, g.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = g.rip AND s.domid IN (g.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	g.npfs, g.reads, g.writes, g.cycles
+FROM (SELECT p.domid, e.frame AS gfn, e.arg2 AS gpa, e.rip, sum(t.name = 'npf') AS npfs,
+		sum(t.raw_id IN (0x82017, 0x82117)) AS reads,
+		sum(t.raw_id IN (0x82217, 0x82317)) AS writes,
+		sum(CASE WHEN t.name = 'npf' THEN e.count END) AS cycles
+	FROM event e JOIN event_type t ON t.type = e.type JOIN event_place p ON p.place = e.place
+	WHERE (t.name = 'npf' AND e.arg1 >> 8 = 2)
+		OR t.raw_id IN (0x82017, 0x82117, 0x82217, 0x82317)
+	GROUP BY p.domid, e.frame, e.arg2, e.rip) g;
+
 -- Forks of the domain by shape (PTEs per page rounded): inside the episode, and outside of any.
 CREATE VIEW episode_forks AS
 SELECT g.episode_id, g.domid, g.pt_pages, g.ptes_per_page, g.inside, g.outside,

@@ -227,7 +227,15 @@ static const struct xf_layout prefixed[] = {
 /* clang-format on */
 
 /* A vCPU becomes, stays or was offline only by a pause, or by its domain's end. */
-#define RUNSTATE(kind) {0x21001, 1, 0, kind, XF_ROLE_RUNSTATE, "RUNSTATE_CHANGE", {{XF_FIELD_VCPU, 0, 0}}}
+#define RUNSTATE(kind)                                                               \
+	{                                                                            \
+		XF_RECORD_RUNSTATE, 1, 0, kind, XF_ROLE_RUNSTATE, "RUNSTATE_CHANGE", \
+		{                                                                    \
+			{                                                            \
+				XF_FIELD_VCPU, 0, 0                                  \
+			}                                                            \
+		}                                                                    \
+	}
 static const struct xf_layout runstate = RUNSTATE(XF_KIND_NONE), to_offline = RUNSTATE(XF_PAUSE),
 			      from_offline = RUNSTATE(XF_UNPAUSE);
 
