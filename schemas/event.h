@@ -42,7 +42,12 @@
 	X(INVLPG, "invlpg", "guest invalidates one address")                       \
 	X(DOMAIN_ADD, "domain_add", "domain created")                              \
 	X(DOMAIN_REMOVE, "domain_remove", "domain destroyed")                      \
-	X(LOST, "loss", "records lost on this pCPU, count = how many")
+	X(LOST, "loss", "records lost on this pCPU, count = how many")             \
+	X(NPF, "npf", "nested page fault of a HAP guest, frame = gfn")             \
+	X(RECALC, "recalc", "exit in which Xen recalculated p2m entries")          \
+	X(P2M, "p2m", "guest-physical entry set, given back or populated")         \
+	X(PAUSE, "pause", "vCPU (arg1 domain, arg2 number) put to sleep")          \
+	X(UNPAUSE, "unpause", "vCPU (arg1 domain, arg2 number) may run again")
 
 enum xf_kind {
 	XF_KIND_NONE,
@@ -51,6 +56,27 @@ enum xf_kind {
 #undef X
 		XF_KIND_COUNT
 };
+
+/*
+ * What a nested page fault was, in bits 8 and up of its arg1 (bits 7..0: the p2m type).
+ * X(enum, name): the number is stored: append, never reorder.
+ */
+#define XF_NPFS(X)                \
+	X(DIRTY, "dirty")         \
+	X(MMIO, "mmio")           \
+	X(POPULATE, "populate")   \
+	X(ACCESS, "access")       \
+	X(MISCONFIG, "misconfig") \
+	X(OTHER, "other")
+
+enum xf_npf {
+	XF_NPF_NONE,
+#define X(name, text) XF_NPF_##name,
+	XF_NPFS(X)
+#undef X
+};
+
+#define XF_NPF_OF(arg1) ((arg1) >> 8)
 
 /* Bits of xf_event.has: which members were in the record (the others are NULL in the table). */
 #define XF_HAS_OWNER (1u << 0) /* domid, vcpu */
