@@ -424,6 +424,8 @@ int xf_tui_open(struct xf_tui *ui, sqlite3 *db, const struct xf_tui_options *opt
 	code = xf_filter_functions(db, err);
 	if (!code)
 		code = xf_tui_read_capture(ui, err);
+	if (!options->follow || stat(options->path, &ui->file))
+		ui->file.st_ino = 0;
 	if (!code && options->follow)
 		code = xf_db_prepare(db, &ui->data_version, "PRAGMA data_version", err);
 	if (!code && options->follow && sqlite3_step(ui->data_version) == SQLITE_ROW)

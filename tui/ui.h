@@ -8,6 +8,7 @@
 #define XF_TUI_UI_H
 
 #include <regex.h>
+#include <sys/stat.h>
 
 #include "tui/grid.h"
 #include "tui/keys.h"
@@ -197,6 +198,9 @@ struct xf_tui {
 
 	/* --follow */
 	sqlite3_stmt *data_version;
+	struct stat
+		file; /* the database as it was opened; st_ino 0 = not followed, or part of a fleet */
+	bool gone;    /* its name leads somewhere else now */
 	int64_t version, polled;
 	int64_t rate_lost, rate_time;
 	double lost_rate;
@@ -242,6 +246,9 @@ void xf_tui_draw_waiting(struct xf_tui *ui);
 
 /* Prints the rows of `y` as CSV. */
 int xf_tui_print_yanks(struct xf_tui *ui, struct xf_error *err);
+
+/* How the session ended: -XF_GONE where the file that it followed was taken away. */
+int xf_tui_result(const struct xf_tui *ui, struct xf_error *err);
 
 /* The view on screen, and where its keys are valid. */
 struct xf_tui_view *xf_tui_current(const struct xf_tui *ui);
