@@ -200,6 +200,7 @@ struct xf_domain {
 	struct xf_map vcpus;
 	struct xf_map hooked;	 /* frame -> open sequence */
 	struct xf_map writers;	 /* rip -> 1: writes entries that stay writable, so no fork does */
+	struct xf_map keepers;	 /* rip -> 1: has write-protected an entry and left it accessed */
 	struct xf_map page_mm;	 /* page-table page -> address space (fork.mm) */
 	struct xf_map by_l2;	 /* VA >> 21 -> last sequence that unhooked it, while open */
 	struct xf_map pages;	 /* page-table page -> struct xf_pt_page */
@@ -241,6 +242,7 @@ enum xf_finding {
 	XF_FINDING_LOOP,
 	XF_FINDING_COW_GUESS,
 	XF_FINDING_FRAMES,
+	XF_FINDING_AGING,
 	XF_FINDING_COUNT,
 };
 
