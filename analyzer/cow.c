@@ -25,6 +25,7 @@ struct xf_claim {
 struct xf_placed {
 	int64_t sequence_id;
 	uint64_t page, base;
+	bool told; /* the row has it */
 };
 
 struct xf_walk_bases {
@@ -196,19 +197,28 @@ static bool in_order(const struct xf_placed *before, const struct xf_placed *aft
  * Can the page that the fork wrote to in this walk lie at that address?  A walk ascends, so a page
  * lies above those that came before it and below those after it.  What does not fit shows that the
  * page was freed and serves other addresses.  1 yes, and remembered; 0 no; negative an error.
+ * *sure: one break alone may be of a later life of the page; two that agree, a base that the page had
+ * before, or neighbours on both sides that fit are not taken for chance.
  */
 static int place(struct xf_analyzer *a, struct xf_domain *d, const struct xf_pt_page *p,
-	const struct xf_claim *claim, uint64_t base)
+	const struct xf_claim *claim, uint64_t base, bool *sure)
 {
 	struct xf_walk_bases *walk = bases_of(a, d, claim);
-	struct xf_placed new = {claim->sequence_id, p->page, base};
+	struct xf_placed new = {claim->sequence_id, p->page, base, false};
+	struct xf_placed *item;
 	size_t at;
 
 	if (!walk)
 		return -XF_INTERNAL;
 	at = place_in(walk, new.sequence_id);
-	if (at < walk->count && walk->items[at].sequence_id == new.sequence_id)
-		return walk->items[at].base == base;
+	if (at < walk->count && walk->items[at].sequence_id == new.sequence_id) {
+		item = &walk->items[at];
+		if (item->base != base)
+			return 0;
+		*sure = !item->told;
+		item->told = true;
+		return 1;
+	}
 	if ((at && !in_order(&walk->items[at - 1], &new)) ||
 		(at < walk->count && !in_order(&new, &walk->items[at])))
 		return 0;
@@ -222,6 +232,7 @@ static int place(struct xf_analyzer *a, struct xf_domain *d, const struct xf_pt_
 		walk->room = room;
 	}
 	memmove(walk->items + at + 1, walk->items + at, (walk->count++ - at) * sizeof(new));
+	new.told = *sure = (p->has_base && p->va_base == base) || (at && at + 1 < walk->count);
 	walk->items[at] = new;
 	return 1;
 }
@@ -233,10 +244,11 @@ static int place(struct xf_analyzer *a, struct xf_domain *d, const struct xf_pt_
 static int learn_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_pt_page *p,
 	struct xf_claim **claim, uint64_t base)
 {
+	bool sure = false;
 	int code = 0, fits = 1;
 
 	if (*claim)
-		fits = place(a, d, p, *claim, base);
+		fits = place(a, d, p, *claim, base, &sure);
 	if (fits < 0)
 		return fits;
 	if (!fits || (p->has_base && p->va_base != base)) {
@@ -248,7 +260,7 @@ static int learn_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_pt_p
 	p->confirmed = a->event_id;
 	p->has_base = true;
 	p->va_base = base;
-	if (!code && *claim)
+	if (!code && *claim && sure)
 		code = xf_rows_set_base(a, (*claim)->sequence_id, base);
 	return code;
 }
