@@ -138,11 +138,11 @@ const struct xf_tui_value *xf_tui_value(
 int64_t xf_tui_integer(const struct xf_tui_view *view, const struct xf_tui_row *row,
 	const char *column, int64_t fallback);
 
-#define XF_TUI_TOPS 6
-extern const struct xf_tui_view_ops *const xf_tui_tops[XF_TUI_TOPS];
-extern const struct xf_tui_view_ops xf_tui_view_forks, xf_tui_view_pages, xf_tui_view_events,
-	xf_tui_view_spurious, xf_tui_view_trust, xf_tui_view_info, xf_tui_view_fork,
-	xf_tui_view_page, xf_tui_view_event;
+/* Each is the one thing that tui/view_NAME.c shows: those that Tab reaches, and those below them. */
+#define X(ignored, name, key, help) extern const struct xf_tui_view_ops xf_tui_view_##name;
+XF_TUI_TOP_VIEWS(X, )
+#undef X
+extern const struct xf_tui_view_ops xf_tui_view_fork, xf_tui_view_page, xf_tui_view_event;
 
 /* --- the whole --- */
 
