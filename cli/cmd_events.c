@@ -11,9 +11,10 @@
 #include "cli/symbolize.h"
 #include "collector/trace/pump.h"
 #include "collector/trace/reader.h"
-#include "schemas/db.h"
 #include "common/map.h"
+#include "schemas/db.h"
 #include "schemas/row.h"
+#include "schemas/xen.h"
 
 /* The columns of the view `events`, in its order. */
 static const struct xf_column full[] = {
@@ -192,16 +193,11 @@ static void detail(struct events *e, const struct xf_event *event, char *text)
 		to = append_hex(to, end, event->error_code);
 		to = append(to, end, " ");
 	} else if (event->kind == XF_EMULATE && event->has & XF_HAS_PTE) {
-		char flags[] = "P-UAD ";
+		char flags[16];
 
-		flags[0] = event->pte & 1 ? 'P' : '-';
-		flags[1] = event->pte & 2 ? 'W' : '-';
-		flags[2] = event->pte & 4 ? 'U' : '-';
-		flags[3] = event->pte & 0x20 ? 'A' : '-';
-		flags[4] = event->pte & 0x40 ? 'D' : '-';
-		to = append(to, end, flags);
-	} else if (event->kind >= XF_TASK_SWITCH && event->kind <= XF_HYPERCALL &&
-		   event->kind == XF_HYPERCALL && event->has & XF_HAS_ARG1) {
+		to = append(to, end, xf_pte_letters(event->pte, "PWUAD", flags, sizeof(flags)));
+		to = append(to, end, " ");
+	} else if (event->kind == XF_HYPERCALL && event->has & XF_HAS_ARG1) {
 		to = append(to, end, "op ");
 		to = append_hex(to, end, event->arg1);
 		to = append(to, end, " ");

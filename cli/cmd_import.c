@@ -56,13 +56,16 @@ static int fill(struct import *import, struct xf_error *err)
 	xf_progress_end(&import->progress);
 	if (!code && import->analyzer)
 		code = xf_analyzer_finish(import->analyzer, err);
+	xf_analyzer_free(import->analyzer);
+	import->analyzer = NULL;
 	if (!code)
 		code = xf_store_summary(import->store, import->reader, import->source,
 			import->options->cpu_hz, err);
 	if (!code && import->options->nsymbols)
 		code = xf_symbolize(xf_store_db(import->store), import->options, err);
-	xf_analyzer_free(import->analyzer);
-	import->analyzer = NULL;
+	if (!code && xf_store_why_insert(import->store))
+		xf_warn("the rows were stored by INSERT, which takes longer: %s",
+			xf_store_why_insert(import->store));
 	return code;
 }
 

@@ -76,13 +76,12 @@ static int contents(sqlite3 *db, struct xf_error *err)
 
 	if ((code = print_rows(db, "domains and vCPUs",
 		     "SELECT printf('%-8s %9d events on pCPU %s', ifnull('d' || domid || 'v' || vcpu, '?'),"
-		     " sum(n), group_concat(pcpu)) FROM (SELECT place, count(*) AS n FROM event GROUP BY 1)"
-		     " JOIN event_place USING (place) GROUP BY domid, vcpu ORDER BY domid, vcpu",
+		     " sum(events), group_concat(pcpu)) FROM event_place GROUP BY domid, vcpu"
+		     " ORDER BY domid, vcpu",
 		     err)) ||
 		(code = print_rows(db, "events by kind",
-			 "SELECT printf('%-14s %9d  %s', k.name, sum(n), k.what)"
-			 " FROM (SELECT type, count(*) AS n FROM event GROUP BY 1) JOIN event_type t USING (type)"
-			 " JOIN event_kind k USING (kind) GROUP BY kind ORDER BY kind",
+			 "SELECT printf('%-14s %9d  %s', k.name, sum(events), k.what)"
+			 " FROM event_type JOIN event_kind k USING (kind) GROUP BY kind ORDER BY kind",
 			 err)) ||
 		(code = print_rows(db, "records by id and length (n = payload words)",
 			 "SELECT printf('0x%08x n=%d %9d  %s', raw_id, words, records, CASE"

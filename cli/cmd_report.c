@@ -102,9 +102,12 @@ static int capture(struct xf_report *r, struct xf_error *err)
 		const char *name, *sql;
 	} facts[] = {
 		{"forks", "SELECT count(*) FROM forks"},
-		{"page faults", "SELECT count(*) FROM events WHERE kind = 'page_fault'"},
-		{"writes emulated", "SELECT count(*) FROM events WHERE kind = 'emulate'"},
-		{"pages unhooked", "SELECT count(*) FROM events WHERE kind = 'unhook'"},
+		{"page faults",
+			"SELECT ifnull(sum(events), 0) FROM event_type WHERE name = 'page_fault'"},
+		{"writes emulated",
+			"SELECT ifnull(sum(events), 0) FROM event_type WHERE name = 'emulate'"},
+		{"pages unhooked",
+			"SELECT ifnull(sum(events), 0) FROM event_type WHERE name = 'unhook'"},
 		{"spurious faults", "SELECT count(*) FROM spurious_faults"},
 		{"events", "SELECT ifnull((SELECT events FROM trace), 0)"},
 		{"records", "SELECT ifnull((SELECT records FROM trace), 0)"},
@@ -158,9 +161,8 @@ static int doubts(struct xf_report *r, struct xf_error *err)
 	if (code)
 		return code;
 	return xf_report_table(r, "Domains and vCPUs",
-		"SELECT ifnull('d' || domid || 'v' || vcpu, 'unknown') AS vCPU, sum(n) AS \"events#\","
-		" group_concat(pcpu, ', ') AS \"on pCPU\" FROM (SELECT place, count(*) AS n FROM event"
-		" GROUP BY 1) JOIN event_place USING (place) GROUP BY domid, vcpu ORDER BY domid, vcpu",
+		"SELECT ifnull('d' || domid || 'v' || vcpu, 'unknown') AS vCPU, sum(events) AS \"events#\","
+		" group_concat(pcpu, ', ') AS \"on pCPU\" FROM event_place GROUP BY domid, vcpu ORDER BY domid, vcpu",
 		NULL, err);
 }
 

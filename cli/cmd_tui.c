@@ -35,7 +35,7 @@ static int find_break_even(sqlite3 *db, double *value, const char **bound)
 		code = xf_policy_measure(db, &forks, &units, NULL);
 	if (!code)
 		even = xf_policy_break_even(
-			&units, XF_MECH_UNHOOK, units.cost[XF_UNIT_UNHOOKS].value, 0);
+			&units, XF_POLICY_UNHOOK, units.cost[XF_UNIT_UNHOOKS].value, 0);
 	xf_policy_free(&forks);
 	*value = !code && even.known ? even.value : 0;
 	*bound = signs[even.bound];

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "cli/export.h"
-#include "schemas/db.h"
+#include "common/escape.h"
 #include "common/map.h"
-#include "common/words.h"
+#include "schemas/db.h"
+#include "schemas/xen.h"
 
 #define PHYSICAL  100000 /* process id of the pCPUs; a domain's is its number + 1 */
 #define MAX_LANES 16
@@ -46,20 +47,6 @@ struct perfetto {
 	int next_tid;
 	bool any;
 };
-
-static void text(FILE *file, const char *s)
-{
-	putc('"', file);
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			putc('\\', file);
-		if ((unsigned char)*s < 0x20)
-			fprintf(file, "\\u%04x", (unsigned char)*s);
-		else
-			putc(*s, file);
-	}
-	putc('"', file);
-}
 
 /* Nanoseconds since the first record; without a frequency a cycle counts as one. */
 static uint64_t ns(const struct perfetto *p, int64_t tsc)
@@ -94,7 +81,7 @@ static void name_it(
 
 	begin(p, "M", pid, tid, NULL);
 	fprintf(file, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
-	text(file, name);
+	xf_escape_to(file, XF_ESCAPE_JSON, name);
 	fputs("}}", file);
 	begin(p, "M", pid, tid, NULL);
 	fprintf(file, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}}", what, rank);
@@ -213,7 +200,8 @@ static void args(struct perfetto *p, sqlite3_stmt *stmt, int first)
 		fprintf(file, "%s\"%s\":", any ? "," : "", name);
 		any = true;
 		if (sqlite3_column_type(stmt, i) == SQLITE_TEXT)
-			text(file, (const char *)sqlite3_column_text(stmt, i));
+			xf_escape_to(
+				file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, i));
 		else if (xf_cell_type_of(name) == XF_CELL_HEX || !strcmp(name, "frame") ||
 			 !strcmp(name, "raw_id"))
 			fprintf(file, "\"0x%llx\"",
@@ -250,7 +238,7 @@ static int write_slice(struct perfetto *p, enum source source, struct xf_error *
 	if (code)
 		return code;
 	fprintf(p->x->file, ",\"cat\":\"%s\",\"name\":", categories[source]);
-	text(p->x->file, (const char *)sqlite3_column_text(stmt, 6));
+	xf_escape_to(p->x->file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, 6));
 	args(p, stmt, 7);
 	return 0;
 }
@@ -264,8 +252,8 @@ static int write_instant(struct perfetto *p, sqlite3_stmt *stmt, struct xf_error
 	if (!track)
 		return xf_fail_nomem(err);
 	begin(p, "i", track->pid, track->lane[0]->tid, &time);
-	fprintf(p->x->file, ",\"s\":\"t\",\"cat\":\"event\",\"name\":\"%s\"",
-		(const char *)sqlite3_column_text(stmt, 4));
+	fputs(",\"s\":\"t\",\"cat\":\"event\",\"name\":", p->x->file);
+	xf_escape_to(p->x->file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, 4));
 	args(p, stmt, 5);
 	return 0;
 }
@@ -372,7 +360,8 @@ static int header(struct perfetto *p, struct xf_error *err)
 	if (!code && (code = xf_db_step(stmt, err)) == 1)
 		for (int i = 0; i < sqlite3_column_count(stmt); i++) {
 			fprintf(file, ",\"%s\":", sqlite3_column_name(stmt, i));
-			text(file, (const char *)sqlite3_column_text(stmt, i));
+			xf_escape_to(
+				file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, i));
 		}
 	fprintf(file, ",\"time_unit\":\"%s\",\"tsc_first\":\"%llu\",\"cpu_hz\":\"%llu\"",
 		p->x->hz ? "us" : "1000 cycles: the frequency is unknown",
@@ -385,7 +374,7 @@ static int header(struct perfetto *p, struct xf_error *err)
 			err);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		fprintf(file, ",\"doubt %d\":", ++n);
-		text(file, (const char *)sqlite3_column_text(stmt, 0));
+		xf_escape_to(file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, 0));
 		code = 0;
 	}
 	sqlite3_finalize(stmt);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "common/escape.h"
 #include "schemas/db.h"
 #include "schemas/fleet.h"
 
@@ -98,18 +99,6 @@ static int put_table(sqlite3 *db, const struct xf_table *table, FILE *file, stru
 	return code;
 }
 
-/* A literal of SQL that no escape can end. */
-static void put_literal(FILE *file, const char *text)
-{
-	putc('\'', file);
-	for (; *text; text++) {
-		if (*text == '\'')
-			putc('\'', file);
-		putc(*text, file);
-	}
-	putc('\'', file);
-}
-
 /* The host that the connection shows.  Without the COMMIT at its end a cut stream changes nothing. */
 static int put_host(sqlite3 *db, const char *host, FILE *file, struct xf_error *err)
 {
@@ -120,7 +109,7 @@ static int put_host(sqlite3 *db, const char *host, FILE *file, struct xf_error *
 		return xf_fail(
 			err, XF_USAGE, "--host: a name has at least a letter and no line break");
 	fputs("BEGIN;\nSET LOCAL standard_conforming_strings = on;\nSELECT xenfault_load(", file);
-	put_literal(file, host);
+	xf_escape_to(file, XF_ESCAPE_SQL, host);
 	fprintf(file, ", %d) \\g /dev/null\n", XF_SCHEMA_VERSION);
 	for (size_t i = 0; (table = xf_fleet_table(i)) && !code; i++)
 		code = put_table(db, table, file, err);

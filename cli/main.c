@@ -23,6 +23,7 @@
 	X(policy)   \
 	X(diff)     \
 	X(episodes) \
+	X(verify)   \
 	X(sql)      \
 	X(merge)    \
 	X(export)   \

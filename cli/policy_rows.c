@@ -59,7 +59,7 @@ static void cost_row(struct table *t, const char *name, int n, const struct xf_p
 	const struct xf_policy *p = t->p;
 	struct xf_out *out = t->out;
 	struct xf_price emulate =
-		xf_policy_price(&p->units, &p->forks, NULL, XF_MECH_EMULATE, 0, p->cpus);
+		xf_policy_price(&p->units, &p->forks, NULL, XF_POLICY_EMULATE, 0, p->cpus);
 
 	if (!more(t))
 		return;
@@ -92,14 +92,14 @@ static void costs(struct table *t)
 	for (int m = 0; m < XF_MECHS; m++) {
 		struct xf_price even = xf_policy_break_even(&p->units, m, unhooks, p->cpus);
 
-		for (unsigned n = 1; m == XF_MECH_HYBRID && n <= p->most; n++) {
+		for (unsigned n = 1; m == XF_POLICY_HYBRID && n <= p->most; n++) {
 			price = xf_policy_price(&p->units, &p->forks, NULL, m, n, p->cpus);
-			cost_row(t, xf_mechanism_name(m), (int)n, &price, NULL);
+			cost_row(t, xf_policy_name(m), (int)n, &price, NULL);
 		}
-		if (m == XF_MECH_HYBRID)
+		if (m == XF_POLICY_HYBRID)
 			continue;
 		price = xf_policy_price(&p->units, &p->forks, NULL, m, 0, p->cpus);
-		cost_row(t, xf_mechanism_name(m), 0, &price, m == XF_MECH_EMULATE ? NULL : &even);
+		cost_row(t, xf_policy_name(m), 0, &price, m == XF_POLICY_EMULATE ? NULL : &even);
 	}
 }
 
@@ -175,8 +175,8 @@ static const struct xf_column fork_columns[] = {
 static void fork_row(
 	struct xf_out *out, const struct xf_policy *p, const struct xf_policy_fork *f, bool all)
 {
-	static const enum xf_mechanism order[] = {XF_MECH_UNHOOK, XF_MECH_EMULATE,
-		XF_MECH_BATCH_PAGE, XF_MECH_BATCH_32, XF_MECH_READONLY};
+	static const enum xf_policy_id order[] = {XF_POLICY_UNHOOK, XF_POLICY_EMULATE,
+		XF_POLICY_BATCH_PAGE, XF_POLICY_BATCH_32, XF_POLICY_READONLY};
 	double unhooks = f->unhooked_pages ? (double)f->unhooks / (double)f->unhooked_pages
 					   : p->units.cost[XF_UNIT_UNHOOKS].value;
 	struct xf_units own = p->units;
@@ -187,7 +187,7 @@ static void fork_row(
 	/* a profile's machine is another one */
 	if (!p->profile)
 		xf_policy_fork_units(&own, f, p->scale);
-	even = xf_policy_break_even(&own, XF_MECH_UNHOOK, unhooks, p->cpus);
+	even = xf_policy_break_even(&own, XF_POLICY_UNHOOK, unhooks, p->cpus);
 	predicted = xf_policy_predict(&p->units, &p->forks, f);
 	for (size_t i = 0; i < COUNT(order); i++)
 		price[i] = xf_policy_price(&p->units, &p->forks, f, order[i], 0, p->cpus);
@@ -243,7 +243,7 @@ static void fit(struct table *t)
 		const struct xf_point *point = &profile->points[i];
 
 		xf_out_text(out, profile->series[point->series]);
-		xf_out_text(out, xf_mechanism_name(point->mechanism));
+		xf_out_text(out, xf_policy_name(point->mechanism));
 		real(out, point->pages > 0, point->pages);
 		xf_out_real(out, point->ptes);
 		xf_out_real(out, point->time);

@@ -53,7 +53,7 @@ static void cost(const struct xf_policy *p, const char *name, const struct xf_pr
 	const struct xf_price *even)
 {
 	struct xf_price emulate =
-		xf_policy_price(&p->units, &p->forks, NULL, XF_MECH_EMULATE, 0, p->cpus);
+		xf_policy_price(&p->units, &p->forks, NULL, XF_POLICY_EMULATE, 0, p->cpus);
 	char total[32], fork[32], page[32], relative[32], at[32];
 
 	if (!price->known) {
@@ -78,7 +78,7 @@ static void hybrids(const struct xf_policy *p)
 	char name[32];
 
 	for (unsigned n = 1; n <= p->most; n++) {
-		price = xf_policy_price(&p->units, &p->forks, NULL, XF_MECH_HYBRID, n, p->cpus);
+		price = xf_policy_price(&p->units, &p->forks, NULL, XF_POLICY_HYBRID, n, p->cpus);
 		if (!price.known)
 			break;
 		if (!best || price.value < least) {
@@ -94,7 +94,7 @@ static void hybrids(const struct xf_policy *p)
 	for (unsigned n = 1; n <= p->most; n++) {
 		if (n & (n - 1) && n != best)
 			continue;
-		price = xf_policy_price(&p->units, &p->forks, NULL, XF_MECH_HYBRID, n, p->cpus);
+		price = xf_policy_price(&p->units, &p->forks, NULL, XF_POLICY_HYBRID, n, p->cpus);
 		snprintf(name, sizeof(name), "hybrid %u%s", n, n == best ? " *" : "");
 		cost(p, name, &price, NULL);
 	}
@@ -114,11 +114,11 @@ static void table(const struct xf_policy *p)
 	for (int m = 0; m < XF_MECHS; m++) {
 		struct xf_price cost_of;
 
-		if (m == XF_MECH_HYBRID)
+		if (m == XF_POLICY_HYBRID)
 			continue;
 		cost_of = xf_policy_price(&p->units, &p->forks, NULL, m, 0, p->cpus);
 		even = xf_policy_break_even(&p->units, m, unhooks, p->cpus);
-		cost(p, xf_mechanism_name(m), &cost_of, m == XF_MECH_EMULATE ? NULL : &even);
+		cost(p, xf_policy_name(m), &cost_of, m == XF_POLICY_EMULATE ? NULL : &even);
 	}
 	hybrids(p);
 	cost(p, "recorded", &price, NULL);
@@ -158,7 +158,7 @@ static void histogram(const struct xf_policy *p)
 {
 	static const char bar[] = "########################################";
 	struct xf_price even = xf_policy_break_even(
-		&p->units, XF_MECH_UNHOOK, p->units.cost[XF_UNIT_UNHOOKS].value, p->cpus);
+		&p->units, XF_POLICY_UNHOOK, p->units.cost[XF_UNIT_UNHOOKS].value, p->cpus);
 
 	printf("\n%-12s %9s  %7s\n", "PTEs of page", "pages", "share");
 	for (unsigned low = 0, high = 0; low <= p->most;

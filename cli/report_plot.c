@@ -10,28 +10,17 @@
 #include "analyzer/cost/policy.h"
 #include "cli/report.h"
 #include "schemas/db.h"
+#include "schemas/mechanism.h"
 
 #define HEIGHT	   220	/* of the plot area, pixels */
 #define MAX_POINTS 2000 /* of the time line: the costliest forks */
 
-static const struct mechanism {
-	const char *name, *what;
-} mechanisms[] = {
-	{"emulate", "each entry's write is a fault that Xen emulates"},
-	{"unhook", "the page is made writable and checked afterwards (2006)"},
-	{"oos", "the page goes out of sync with its shadow"},
-	{"batch", "a hypercall changes many entries"},
-	{"mixed", "more than one of these"},
-};
-
-#define NMECHANISMS (int)(sizeof(mechanisms) / sizeof(mechanisms[0]))
-
-static int mechanism_index(const char *name)
+/* One that this program does not know counts as mixed. */
+static unsigned mechanism_index(const char *name)
 {
-	for (int i = 0; i < NMECHANISMS; i++)
-		if (name && !strcmp(name, mechanisms[i].name))
-			return i;
-	return NMECHANISMS - 1;
+	unsigned i = xf_mechanism_by_name(name);
+
+	return i < XF_MECHANISM_COUNT ? i : XF_BY_MIXED;
 }
 
 /* Opens a figure and its drawing; what it shows is told to those who do not see it. */
@@ -59,13 +48,13 @@ static void close_plot(struct xf_report *r)
 static void legend(struct xf_report *r, const bool *used, bool lost)
 {
 	fputs("<ul class=\"legend\">", r->file);
-	for (int i = 0; i < NMECHANISMS; i++) {
+	for (unsigned i = 0; i < XF_MECHANISM_COUNT; i++) {
 		if (!used[i])
 			continue;
 		fprintf(r->file,
 			"<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\"><use href=\"#m%d\" x=\"7\""
 			" y=\"7\" class=\"c%d\"/></svg> <b>%s</b>: %s</li>",
-			i, i, mechanisms[i].name, mechanisms[i].what);
+			i, i, xf_mechanism_name(i), xf_mechanism_what(i));
 	}
 	if (lost)
 		fputs("<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\"><rect class=\"loss\" width=\"14\" "
@@ -154,7 +143,7 @@ static int draw_forks(struct xf_report *r, const double *scale, bool *used, stru
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		double cycles = fmax(sqlite3_column_double(stmt, 2), 1);
 		double units = r->hz ? cycles * 1e6 / (double)r->hz : cycles;
-		int m = mechanism_index((const char *)sqlite3_column_text(stmt, 3));
+		unsigned m = mechanism_index((const char *)sqlite3_column_text(stmt, 3));
 		double y = HEIGHT - (log10(units) - scale[0]) / (scale[1] - scale[0]) * HEIGHT;
 
 		used[m] = true;
@@ -162,9 +151,9 @@ static int draw_forks(struct xf_report *r, const double *scale, bool *used, stru
 			"<use href=\"#m%d\" class=\"c%d\" x=\"%.3f%%\" y=\"%.1f\"><title>fork %lld: %s, %lld "
 			"page-table pages, %lld entries, %s</title></use>\n",
 			m, m, (double)(sqlite3_column_int64(stmt, 1) - r->first) / span * 100,
-			fmin(fmax(y, 0), HEIGHT), sqlite3_column_int64(stmt, 0), mechanisms[m].name,
-			sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5),
-			xf_html_time(r, cycles, text, sizeof(text)));
+			fmin(fmax(y, 0), HEIGHT), sqlite3_column_int64(stmt, 0),
+			xf_mechanism_name(m), sqlite3_column_int64(stmt, 4),
+			sqlite3_column_int64(stmt, 5), xf_html_time(r, cycles, text, sizeof(text)));
 		code = 0;
 	}
 	sqlite3_finalize(stmt);
@@ -175,7 +164,7 @@ int xf_report_timeline(struct xf_report *r, struct xf_error *err)
 {
 	double scale[3] = {0, 1, fmax((double)(r->last - r->first), 1)};
 	int64_t low = 1, high = 1, n = 0, lost = 0;
-	bool used[NMECHANISMS] = {false};
+	bool used[XF_MECHANISM_COUNT] = {false};
 	double unit = r->hz ? (double)r->hz / 1e6 : 1;
 	char text[200];
 	int code;
@@ -227,7 +216,7 @@ static int break_even(struct xf_report *r, struct xf_price *even, struct xf_erro
 	if (!code)
 		code = xf_policy_measure(r->db, &forks, &units, err);
 	for (int i = 0; i < 2 && !code; i++)
-		even[i] = xf_policy_break_even(&units, i ? XF_MECH_BATCH_PAGE : XF_MECH_UNHOOK,
+		even[i] = xf_policy_break_even(&units, i ? XF_POLICY_BATCH_PAGE : XF_POLICY_UNHOOK,
 			units.cost[XF_UNIT_UNHOOKS].value, 0);
 	xf_policy_free(&forks);
 	return code;

@@ -5,29 +5,12 @@
 #include <string.h>
 
 #include "cli/report.h"
+#include "common/escape.h"
 #include "schemas/db.h"
 
 void xf_html_text(FILE *file, const char *text)
 {
-	for (; text && *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", file);
-			break;
-		case '>':
-			fputs("&gt;", file);
-			break;
-		case '&':
-			fputs("&amp;", file);
-			break;
-		case '"':
-			fputs("&quot;", file);
-			break;
-		default:
-			/* no control characters in HTML */
-			putc((unsigned char)*text < 0x20 ? ' ' : *text, file);
-		}
-	}
+	xf_escape_to(file, XF_ESCAPE_HTML, text ? text : "");
 }
 
 const char *xf_html_number(int64_t value, char *text, size_t size)

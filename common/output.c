@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/escape.h"
+
 #define BUFFER	(64 * 1024)
 #define LONGEST 512 /* an item that is not text fits in this */
 
@@ -135,40 +137,19 @@ static void text_cell(struct xf_out *o, const char *cell, size_t length, size_t 
 	}
 }
 
+static void put_piece(void *o, const char *bytes, size_t length)
+{
+	put(o, bytes, length);
+}
+
 static void csv_text(struct xf_out *o, const char *text)
 {
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		put_string(o, text);
-		return;
-	}
-	put(o, "\"", 1);
-	for (; *text; text++) {
-		if (*text == '"')
-			put(o, "\"", 1);
-		put(o, text, 1);
-	}
-	put(o, "\"", 1);
+	xf_escape(XF_ESCAPE_CSV, text, put_piece, o);
 }
 
 static void json_text(struct xf_out *o, const char *text)
 {
-	put(o, "\"", 1);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		char escaped[8];
-
-		if (c == '"' || c == '\\') {
-			escaped[0] = '\\';
-			escaped[1] = (char)c;
-			put(o, escaped, 2);
-		} else if (c < 0x20) {
-			snprintf(escaped, sizeof(escaped), "\\u%04x", c);
-			put(o, escaped, 6);
-		} else {
-			put(o, text, 1);
-		}
-	}
-	put(o, "\"", 1);
+	xf_escape(XF_ESCAPE_JSON, text, put_piece, o);
 }
 
 void xf_out_header(struct xf_out *o)

@@ -15,7 +15,7 @@
 /* "XFLT": PRAGMA application_id of every database of ours. */
 #define XF_APPLICATION_ID 0x58464c54
 /* PRAGMA user_version: the schema in schemas/. */
-#define XF_SCHEMA_VERSION 1
+#define XF_SCHEMA_VERSION 2
 
 /* Runs statements that return nothing. */
 int xf_db_exec(sqlite3 *db, const char *sql, struct xf_error *err);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "schemas/xen.h"
+
 static const struct {
 	const char *name, *what;
 } kinds[XF_KIND_COUNT] = {
@@ -38,8 +40,9 @@ int xf_kind_writes_pte(unsigned kind)
 
 unsigned xf_pte_shift(uint32_t raw_id)
 {
-	if (raw_id == 0x20f00b)
+	if (raw_id == XF_RECORD_PTWR_PTE4)
 		return 2;
+	/* SHADOW records of guests with two levels; the last few are alike for all guests */
 	if ((raw_id & 0x0fffff00) == 0x0040f000 && (raw_id & 0xff) < 12)
 		return 2;
 	return 3;

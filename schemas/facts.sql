@@ -29,7 +29,8 @@ CREATE TABLE capture (
 --   loss                    TSC of the first lost record
 --   domain_add, domain_remove   the domain in question (domid is who asked)
 -- event_id stands last: SQLite then takes the columns of an INSERT ... SELECT as they come and counts
--- event_id itself; anywhere else it copies each value once more, a tenth of the time.
+-- event_id itself; anywhere else it copies each value once more, a tenth of the time.  The columns, in
+-- this order, are those of xf_event_values() as well.
 CREATE TABLE event (
 	tsc        INTEGER,  -- cycles; of the record before it on that pCPU where it carried none
 	place      INTEGER NOT NULL REFERENCES event_place,
@@ -50,7 +51,8 @@ CREATE TABLE event_place (
 	place INTEGER PRIMARY KEY,
 	pcpu  INTEGER NOT NULL,
 	domid INTEGER,           -- both NULL = unknown
-	vcpu  INTEGER
+	vcpu  INTEGER,
+	events INTEGER NOT NULL  -- rows of event there
 );
 
 CREATE TABLE event_type (
@@ -58,7 +60,8 @@ CREATE TABLE event_type (
 	kind      INTEGER NOT NULL REFERENCES event_kind,
 	name      TEXT NOT NULL,     -- of the kind
 	raw_id    INTEGER NOT NULL,  -- id of the record
-	pte_shift INTEGER            -- log2 of the PTE size where va is the address of a PTE
+	pte_shift INTEGER,           -- log2 of the PTE size where va is the address of a PTE
+	events    INTEGER NOT NULL   -- rows of event of it
 );
 
 -- Events whose record carried no TSC: they lie between event.tsc and this.

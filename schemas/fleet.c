@@ -14,8 +14,8 @@ static const struct xf_table tables[] = {
 		"source format records events lost_records unknown_records tsc_first+ tsc_last+ cpu_hz"
 		" complete tool_version"},
 	{"event_kind", "kind name what"},
-	{"event_place", "place pcpu domid vcpu"},
-	{"event_type", "type kind name raw_id pte_shift"},
+	{"event_place", "place pcpu domid vcpu events"},
+	{"event_type", "type kind name raw_id pte_shift events"},
 	{"event", "event_id tsc+ place type va+ rip+ error_code pte+ frame+ count+ arg1+ arg2+"},
 	{"event_late", "event_id tsc_late+"},
 	{"loss", "loss_id pcpu tsc_first+ tsc_last+ lost domid vcpu"},

@@ -23,13 +23,13 @@ CREATE TABLE event_kind (
 
 CREATE TABLE event_place (
 	host_id INTEGER NOT NULL REFERENCES host, place INTEGER NOT NULL, pcpu INTEGER NOT NULL,
-	domid INTEGER, vcpu INTEGER,
+	domid INTEGER, vcpu INTEGER, events INTEGER NOT NULL,
 	PRIMARY KEY (host_id, place)
 ) WITHOUT ROWID;
 
 CREATE TABLE event_type (
 	host_id INTEGER NOT NULL REFERENCES host, type INTEGER NOT NULL, kind INTEGER NOT NULL,
-	name TEXT NOT NULL, raw_id INTEGER NOT NULL, pte_shift INTEGER,
+	name TEXT NOT NULL, raw_id INTEGER NOT NULL, pte_shift INTEGER, events INTEGER NOT NULL,
 	PRIMARY KEY (host_id, type)
 ) WITHOUT ROWID;
 

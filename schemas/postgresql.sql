@@ -58,13 +58,14 @@ CREATE TABLE event_kind (
 CREATE TABLE event_place (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	place integer NOT NULL, pcpu integer NOT NULL, domid integer, vcpu integer,
+	events bigint NOT NULL,
 	PRIMARY KEY (host_id, place)
 );
 
 CREATE TABLE event_type (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	type integer NOT NULL, kind integer NOT NULL, name text NOT NULL,
-	raw_id bigint NOT NULL, pte_shift integer,
+	raw_id bigint NOT NULL, pte_shift integer, events bigint NOT NULL,
 	PRIMARY KEY (host_id, type)
 );
 

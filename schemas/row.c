@@ -18,58 +18,70 @@ static int64_t append(struct xf_event **list, size_t *n, size_t *room, const str
 		*list = bigger;
 		*room = more;
 	}
-	(*list)[(*n)++] = *event;
+	(*list)[*n] = *event;
+	(*list)[(*n)++].count = 0;
 	return (int64_t)*n;
+}
+
+/* The number of a key in a list; 0 = out of memory. */
+static int64_t number(struct xf_map *ids, uint64_t key, struct xf_event **list, size_t *n,
+	size_t *room, const struct xf_event *event)
+{
+	uint64_t *slot = xf_map_put(ids, key);
+
+	if (slot && !*slot)
+		*slot = (uint64_t)append(list, n, room, event);
+	return slot ? (int64_t)*slot : 0;
 }
 
 int64_t xf_dictionary_place(struct xf_dictionary *d, const struct xf_event *event)
 {
-	uint64_t key = event->pcpu, *slot;
+	uint64_t key = event->pcpu;
 
 	if (event->has & XF_HAS_OWNER)
 		key |= (uint64_t)event->domid << 48 | (uint64_t)event->vcpu << 32 | 1u << 31;
-	if (key == d->last_place_key && d->last_place)
-		return d->last_place;
-	slot = xf_map_put(&d->place_ids, key);
-	if (!slot)
-		return 0;
-	if (!*slot)
-		*slot = (uint64_t)append(&d->places, &d->nplaces, &d->places_room, event);
-	d->last_place_key = key;
-	d->last_place = (int64_t)*slot;
+	if (key != d->last_place_key || !d->last_place) {
+		d->last_place =
+			number(&d->place_ids, key, &d->places, &d->nplaces, &d->places_room, event);
+		d->last_place_key = key;
+	}
+	if (d->last_place)
+		d->places[d->last_place - 1].count++;
 	return d->last_place;
 }
 
 int64_t xf_dictionary_type(struct xf_dictionary *d, const struct xf_event *event)
 {
-	uint64_t key = (uint64_t)event->kind << 32 | event->raw_id, *slot;
+	uint64_t key = (uint64_t)event->kind << 32 | event->raw_id;
 
-	if (key == d->last_type_key && d->last_type)
-		return d->last_type;
-	slot = xf_map_put(&d->type_ids, key);
-	if (!slot)
-		return 0;
-	if (!*slot)
-		*slot = (uint64_t)append(&d->types, &d->ntypes, &d->types_room, event);
-	d->last_type_key = key;
-	d->last_type = (int64_t)*slot;
+	if (key != d->last_type_key || !d->last_type) {
+		d->last_type =
+			number(&d->type_ids, key, &d->types, &d->ntypes, &d->types_room, event);
+		d->last_type_key = key;
+	}
+	if (d->last_type)
+		d->types[d->last_type - 1].count++;
 	return d->last_type;
 }
 
 static int save_places(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err)
 {
 	sqlite3_stmt *stmt;
-	int code = xf_db_prepare(db, &stmt, "INSERT INTO event_place VALUES (?, ?, ?, ?)", err);
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT INTO event_place VALUES (?, ?, ?, ?, ?)"
+		" ON CONFLICT DO UPDATE SET events = excluded.events",
+		err);
 
-	for (; !code && d->places_saved < d->nplaces; d->places_saved++) {
-		const struct xf_event *e = &d->places[d->places_saved];
+	for (size_t i = 0; i < d->nplaces && !code; i++) {
+		const struct xf_event *e = &d->places[i];
 
-		sqlite3_bind_int64(stmt, 1, (int64_t)d->places_saved + 1);
+		sqlite3_bind_int64(stmt, 1, (int64_t)i + 1);
 		sqlite3_bind_int64(stmt, 2, e->pcpu);
 		if (e->has & XF_HAS_OWNER) {
 			sqlite3_bind_int(stmt, 3, e->domid);
 			sqlite3_bind_int(stmt, 4, e->vcpu);
 		}
+		sqlite3_bind_int64(stmt, 5, (int64_t)e->count);
 		code = xf_db_step(stmt, err);
 		sqlite3_reset(stmt);
 		sqlite3_clear_bindings(stmt);
@@ -81,17 +93,21 @@ static int save_places(struct xf_dictionary *d, sqlite3 *db, struct xf_error *er
 static int save_types(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err)
 {
 	sqlite3_stmt *stmt;
-	int code = xf_db_prepare(db, &stmt, "INSERT INTO event_type VALUES (?, ?, ?, ?, ?)", err);
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT INTO event_type VALUES (?, ?, ?, ?, ?, ?)"
+		" ON CONFLICT DO UPDATE SET events = excluded.events",
+		err);
 
-	for (; !code && d->types_saved < d->ntypes; d->types_saved++) {
-		const struct xf_event *e = &d->types[d->types_saved];
+	for (size_t i = 0; i < d->ntypes && !code; i++) {
+		const struct xf_event *e = &d->types[i];
 
-		sqlite3_bind_int64(stmt, 1, (int64_t)d->types_saved + 1);
+		sqlite3_bind_int64(stmt, 1, (int64_t)i + 1);
 		sqlite3_bind_int(stmt, 2, e->kind);
 		sqlite3_bind_text(stmt, 3, xf_kind_name(e->kind), -1, SQLITE_STATIC);
 		sqlite3_bind_int64(stmt, 4, e->raw_id);
 		if (xf_kind_writes_pte(e->kind))
 			sqlite3_bind_int(stmt, 5, (int)xf_pte_shift(e->raw_id));
+		sqlite3_bind_int64(stmt, 6, (int64_t)e->count);
 		code = xf_db_step(stmt, err);
 		sqlite3_reset(stmt);
 		sqlite3_clear_bindings(stmt);
@@ -111,7 +127,7 @@ int xf_dictionary_load(struct xf_dictionary *d, sqlite3 *db, struct xf_error *er
 {
 	sqlite3_stmt *stmt;
 	int code = xf_db_prepare(
-		db, &stmt, "SELECT pcpu, domid, vcpu FROM event_place ORDER BY place", err);
+		db, &stmt, "SELECT pcpu, domid, vcpu, events FROM event_place ORDER BY place", err);
 
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		struct xf_event e = {.pcpu = (uint32_t)sqlite3_column_int64(stmt, 0),
@@ -121,20 +137,23 @@ int xf_dictionary_load(struct xf_dictionary *d, sqlite3 *db, struct xf_error *er
 		if (sqlite3_column_type(stmt, 1) != SQLITE_NULL)
 			e.has = XF_HAS_OWNER;
 		code = xf_dictionary_place(d, &e) ? 0 : xf_fail_nomem(err);
+		if (!code)
+			d->places[d->nplaces - 1].count = (uint64_t)sqlite3_column_int64(stmt, 3);
 	}
 	sqlite3_finalize(stmt);
 	if (code)
 		return code;
-	code = xf_db_prepare(db, &stmt, "SELECT kind, raw_id FROM event_type ORDER BY type", err);
+	code = xf_db_prepare(
+		db, &stmt, "SELECT kind, raw_id, events FROM event_type ORDER BY type", err);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		struct xf_event e = {.kind = (uint16_t)sqlite3_column_int(stmt, 0),
 			.raw_id = (uint32_t)sqlite3_column_int64(stmt, 1)};
 
 		code = xf_dictionary_type(d, &e) ? 0 : xf_fail_nomem(err);
+		if (!code)
+			d->types[d->ntypes - 1].count = (uint64_t)sqlite3_column_int64(stmt, 2);
 	}
 	sqlite3_finalize(stmt);
-	d->places_saved = d->nplaces;
-	d->types_saved = d->ntypes;
 	return code;
 }
 
@@ -145,6 +164,25 @@ void xf_dictionary_free(struct xf_dictionary *d)
 	free(d->places);
 	free(d->types);
 	*d = (struct xf_dictionary){0};
+}
+
+uint64_t xf_event_values(const struct xf_event *e, int64_t place, int64_t type, int64_t *values)
+{
+	unsigned has = e->has;
+
+	values[0] = (int64_t)e->tsc;
+	values[1] = place;
+	values[2] = type;
+	values[3] = (int64_t)e->va;
+	values[4] = (int64_t)e->rip;
+	values[5] = e->error_code;
+	values[6] = (int64_t)e->pte;
+	values[7] = (int64_t)e->frame;
+	values[8] = (int64_t)e->count;
+	values[9] = (int64_t)e->arg1;
+	values[10] = (int64_t)e->arg2;
+	/* the bits of XF_HAS_VA to XF_HAS_ARG2 follow each other as the columns do */
+	return 1u << 1 | 1u << 2 | (has & XF_HAS_TSC ? 1u : 0) | (has / XF_HAS_VA & 0xff) << 3;
 }
 
 void xf_event_of_row(const struct xf_dictionary *d, sqlite3_stmt *stmt, int64_t *event_id,

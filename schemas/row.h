@@ -15,9 +15,9 @@
 /* What event_place and event_type hold, in memory.  A zero-initialised one is empty. */
 struct xf_dictionary {
 	struct xf_map place_ids, type_ids;
-	struct xf_event *places, *types; /* only the members that the tables have are set */
+	/* only the members that the tables have are set; count is the number of events */
+	struct xf_event *places, *types;
 	size_t nplaces, ntypes, places_room, types_room;
-	size_t places_saved, types_saved;
 	/* the last answers: most events are like the one before */
 	uint64_t last_place_key, last_type_key;
 	int64_t last_place, last_type;
@@ -27,10 +27,23 @@ struct xf_dictionary {
 int64_t xf_dictionary_place(struct xf_dictionary *d, const struct xf_event *event);
 int64_t xf_dictionary_type(struct xf_dictionary *d, const struct xf_event *event);
 
-/* Writes what is new since the last call to db; reads all of db. */
+/*
+ * Writes what is new since the last call to db, and the number of events of each; reads all of db.
+ * Each number that xf_dictionary_place() or _type() gives out counts as an event.
+ */
 int xf_dictionary_save(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err);
 int xf_dictionary_load(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err);
 void xf_dictionary_free(struct xf_dictionary *d);
+
+/* Columns of the table `event`, its rowid as the last one. */
+#define XF_EVENT_COLUMNS 12
+
+/*
+ * An event as values of those columns (the last one is left alone).  Returns which of them are not
+ * NULL: bit i for column i.
+ */
+uint64_t xf_event_values(
+	const struct xf_event *event, int64_t place, int64_t type, int64_t *values);
 
 /* The SELECT list that xf_event_of_row() expects, and where it comes from (alias e). */
 #define XF_EVENT_ROW                                                                              \

@@ -80,7 +80,9 @@ def make_empty(path):
         with open(os.path.join(lib.TOP, "schemas", name + ".sql"), encoding="ascii") as file:
             db.executescript(file.read())
     db.execute(f"PRAGMA application_id = {0x58464c54}")
-    db.execute("PRAGMA user_version = 1")
+    with open(os.path.join(lib.TOP, "schemas", "db.h"), encoding="ascii") as file:
+        version = re.search(r"XF_SCHEMA_VERSION (\d+)", file.read()).group(1)
+    db.execute(f"PRAGMA user_version = {version}")
     db.commit()
     db.close()
 

@@ -2,6 +2,7 @@
 /* Cells of the list model as text.  In: a row's values, the units in use.  Out: text and role. */
 #include <string.h>
 
+#include "schemas/xen.h"
 #include "tui/format.h"
 #include "tui/model.h"
 
@@ -148,7 +149,7 @@ static void number(const struct xf_tui_model *m, const struct xf_tui_value *v,
 		xf_tui_format_pte(text, size, (uint64_t)v->integer);
 		break;
 	case XF_SHOW_ERROR:
-		xf_tui_format_error(text, size, (uint64_t)v->integer);
+		xf_error_code_text((uint64_t)v->integer, text, size);
 		break;
 	case XF_SHOW_SHARE:
 		share(m, v->real, width, text, size, role);

@@ -9,22 +9,13 @@
 /* "d0v1", or "idle"; owner is domid << 16 | vcpu. */
 void xf_tui_format_vcpu(char *text, size_t size, int64_t owner);
 
-/* "1c4a2 P-U--AD--N": frame and flags of an entry; "0 (cleared)" for 0. */
+/* "P-U--AD--N 1c4a2": flags and frame of an entry; "0 (cleared)" for 0. */
 void xf_tui_format_pte(char *text, size_t size, uint64_t pte);
-
-/* The flags alone, ten letters, - where clear. */
-void xf_tui_format_pte_flags(char *text, size_t size, uint64_t pte);
-
-/* "user write, protected": an x86 page-fault error code. */
-void xf_tui_format_error(char *text, size_t size, uint64_t code);
 
 /* 1234567 -> "1,234,567". */
 void xf_tui_format_grouped(char *text, size_t size, int64_t value);
 
 /* One decimal, rounded as the program's text tables do. */
 void xf_tui_format_real(char *text, size_t size, double value);
-
-/* Name of a hypercall number, NULL = not known here. */
-const char *xf_tui_hypercall_name(int64_t number);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "schemas/event.h"
+#include "schemas/xen.h"
 #include "tui/format.h"
 #include "tui/source.h"
 #include "tui/ui.h"
@@ -357,15 +358,16 @@ static int event_column(
 		if (!strcmp(hex[i], name))
 			snprintf(text, sizeof(text), "0x%llx", (unsigned long long)value);
 	if (!strcmp(name, "error_code"))
-		xf_tui_format_error(note, sizeof(note), (uint64_t)value);
+		xf_error_code_text((uint64_t)value, note, sizeof(note));
 	else if (!strcmp(name, "pte"))
 		xf_tui_format_pte(note, sizeof(note), (uint64_t)value);
 	else if (!strcmp(name, "kind"))
 		snprintf(note, sizeof(note), "%s",
 			xf_kind_what(xf_kind_by_name(text)) ? xf_kind_what(xf_kind_by_name(text))
 							    : "");
-	else if (!strcmp(name, "arg1") && xf_tui_hypercall_name(value))
-		snprintf(note, sizeof(note), "of a hypercall: %s", xf_tui_hypercall_name(value));
+	else if (!strcmp(name, "arg1") && xf_hypercall_name((uint64_t)value))
+		snprintf(note, sizeof(note), "of a hypercall: %s",
+			xf_hypercall_name((uint64_t)value));
 	else if (!strcmp(name, "us"))
 		snprintf(note, sizeof(note), "since the first record");
 	return line(view->ui->db, "xf_event", name, text, note, false, err);

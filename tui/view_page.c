@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "schemas/event.h"
+#include "schemas/xen.h"
 #include "tui/format.h"
 #include "tui/source.h"
 #include "tui/ui.h"
@@ -257,7 +258,7 @@ static void page_extra(void *data, const struct xf_tui_row *row, int column, int
 		if (!old)
 			return;
 		if (old->pte)
-			xf_tui_format_pte_flags(text, size, (uint64_t)old->pte);
+			xf_pte_letters((uint64_t)old->pte, NULL, text, size);
 		else
 			snprintf(text, size, "0");
 	}
@@ -319,7 +320,7 @@ static const char *hypercall_of(const struct xf_tui_view *view, const struct xf_
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i] == kind)
-			return xf_tui_hypercall_name(xf_tui_integer(view, row, "arg1", -1));
+			return xf_hypercall_name((uint64_t)xf_tui_integer(view, row, "arg1", -1));
 	return NULL;
 }
 
@@ -327,19 +328,19 @@ static const char *hypercall_of(const struct xf_tui_view *view, const struct xf_
 static bool hook_text(
 	const struct xf_tui_view *view, const struct xf_tui_row *row, char *text, size_t size)
 {
-	int64_t record = xf_tui_integer(view, row, "raw_id", 0) & ~0x100;
+	int64_t record = xf_tui_integer(view, row, "raw_id", 0) & ~(int64_t)XF_RECORD_64;
 	long long arg1 = xf_tui_integer(view, row, "arg1", 0),
 		  arg2 = xf_tui_integer(view, row, "arg2", 0);
 
-	if (record == 0x204001)
-		snprintf(text, size, "the %s hook, L2 entry %lld", arg1 & 1 ? "inactive" : "active",
-			arg2);
-	else if (record == 0x204002)
+	if (record == XF_RECORD_UNHOOK)
+		snprintf(text, size, "the %s hook, L2 entry %lld",
+			arg1 & XF_HOOK_INACTIVE ? "inactive" : "active", arg2);
+	else if (record == XF_RECORD_REHOOK)
 		snprintf(text, size, "the %s hook, L2 entry %lld, %lld entries changed%s",
-			arg1 & 1 ? "inactive" : "active", arg2,
+			arg1 & XF_HOOK_INACTIVE ? "inactive" : "active", arg2,
 			(long long)xf_tui_integer(view, row, "count", 0),
-			arg1 & 0x100 ? ", by a vCPU that does not own it" : "");
-	else if (record == 0x204003)
+			arg1 & XF_HOOK_FOREIGN ? ", by a vCPU that does not own it" : "");
+	else if (record == XF_RECORD_FLUSH)
 		snprintf(text, size, "for %s, CPU mask 0x%llx", arg1 ? "a rehook" : "an unhook",
 			arg2);
 	else
@@ -372,7 +373,7 @@ static void event_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int 
 	if (rows < 3)
 		return;
 	if (error) {
-		xf_tui_format_error(text, sizeof(text), (uint64_t)error->integer);
+		xf_error_code_text((uint64_t)error->integer, text, sizeof(text));
 		xf_tui_putf(grid, 1, y + 2, grid->width - 1, XF_TUI_NORMAL, "fault: %s (%llx)",
 			text, (unsigned long long)error->integer);
 	} else if (xf_tui_value(view, row, "pte")) {

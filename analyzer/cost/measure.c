@@ -10,9 +10,10 @@
 
 #include "analyzer/cost/fit.h"
 #include "analyzer/cost/policy.h"
-#include "schemas/db.h"
 #include "common/map.h"
+#include "schemas/db.h"
 #include "schemas/event.h"
+#include "schemas/xen.h"
 
 #define FEW    8  /* fewer samples than that show nothing */
 #define CUT    20 /* what takes so many times the median was interrupted: the vCPU did not run */
@@ -286,7 +287,7 @@ static int singles(struct measure *m, sqlite3 *db)
 		/* not those inside of a multicall */
 		if (!code)
 			*tsc = kind == XF_BATCH && sqlite3_column_int64(stmt, 3) == 1 &&
-					       sqlite3_column_int64(stmt, 4) != 0x20200e
+					       sqlite3_column_int64(stmt, 4) != XF_RECORD_SUBCALL
 				       ? (uint64_t)sqlite3_column_int64(stmt, 0)
 				       : 0;
 	}

@@ -17,7 +17,7 @@ const struct xf_unit_info xf_unit_info[XF_UNITS] = {
 #undef X
 };
 
-const char *xf_mechanism_name(enum xf_mechanism mechanism)
+const char *xf_policy_name(enum xf_policy_id mechanism)
 {
 	static const char *const names[XF_MECHS] = {
 		"unhook", "emulate", "hybrid", "batch-page", "batch-32", "readonly"};
@@ -178,23 +178,23 @@ static double unhook(const struct xf_units *u, double ptes, double unhooks, unsi
 	       u->cost[XF_UNIT_ENTRY].value * pow(ptes, u->cost[XF_UNIT_EXPONENT].value);
 }
 
-double xf_policy_page(const struct xf_units *u, enum xf_mechanism mechanism, unsigned n,
+double xf_policy_page(const struct xf_units *u, enum xf_policy_id mechanism, unsigned n,
 	double ptes, double unhooks, unsigned cpus)
 {
 	double emulate = u->cost[XF_UNIT_EMULATE].value, call = u->cost[XF_UNIT_CALL].value;
 	double batched = u->cost[XF_UNIT_BATCHED].value;
 
 	switch (mechanism) {
-	case XF_MECH_UNHOOK:
+	case XF_POLICY_UNHOOK:
 		return unhook(u, ptes, unhooks, cpus);
-	case XF_MECH_EMULATE:
+	case XF_POLICY_EMULATE:
 		return ptes * emulate;
-	case XF_MECH_HYBRID:
+	case XF_POLICY_HYBRID:
 		/* the page is unhooked at the write after the first n */
 		return ptes <= n ? ptes * emulate : n * emulate + unhook(u, ptes, unhooks, cpus);
-	case XF_MECH_BATCH_PAGE:
+	case XF_POLICY_BATCH_PAGE:
 		return call + batched * ptes;
-	case XF_MECH_BATCH_32:
+	case XF_POLICY_BATCH_32:
 		return ceil(ptes / 32) * call + batched * ptes;
 	default:
 		return u->cost[XF_UNIT_READONLY].value;
@@ -203,21 +203,21 @@ double xf_policy_page(const struct xf_units *u, enum xf_mechanism mechanism, uns
 
 #define BIT(unit) (1u << XF_UNIT_##unit)
 
-static unsigned needed(enum xf_mechanism mechanism, const struct xf_units *u, unsigned cpus)
+static unsigned needed(enum xf_policy_id mechanism, const struct xf_units *u, unsigned cpus)
 {
 	unsigned unhooking = BIT(PAGE) | BIT(ENTRY) | BIT(EXPONENT) | BIT(UNHOOKS);
 
 	if (further(u, cpus) != 0)
 		unhooking |= BIT(FLUSH);
 	switch (mechanism) {
-	case XF_MECH_UNHOOK:
+	case XF_POLICY_UNHOOK:
 		return unhooking;
-	case XF_MECH_EMULATE:
+	case XF_POLICY_EMULATE:
 		return BIT(EMULATE);
-	case XF_MECH_HYBRID:
+	case XF_POLICY_HYBRID:
 		return unhooking | BIT(EMULATE);
-	case XF_MECH_BATCH_PAGE:
-	case XF_MECH_BATCH_32:
+	case XF_POLICY_BATCH_PAGE:
+	case XF_POLICY_BATCH_32:
 		return BIT(CALL) | BIT(BATCHED);
 	default:
 		return BIT(READONLY);
@@ -256,7 +256,7 @@ static double unhooks_of(const struct xf_units *u, const struct xf_policy_fork *
 }
 
 static double price_fork(const struct xf_units *u, const struct xf_policy_forks *p,
-	const struct xf_policy_fork *f, enum xf_mechanism mechanism, unsigned n, unsigned cpus)
+	const struct xf_policy_fork *f, enum xf_policy_id mechanism, unsigned n, unsigned cpus)
 {
 	double sum = 0, unhooks = unhooks_of(u, f);
 
@@ -270,7 +270,7 @@ static double price_fork(const struct xf_units *u, const struct xf_policy_forks 
 }
 
 struct xf_price xf_policy_price(const struct xf_units *u, const struct xf_policy_forks *p,
-	const struct xf_policy_fork *fork, enum xf_mechanism mechanism, unsigned n, unsigned cpus)
+	const struct xf_policy_fork *fork, enum xf_policy_id mechanism, unsigned n, unsigned cpus)
 {
 	unsigned need = needed(mechanism, u, cpus);
 	struct xf_price price;
@@ -337,7 +337,7 @@ struct xf_price xf_policy_predict(const struct xf_units *u, const struct xf_poli
 }
 
 struct xf_price xf_policy_break_even(
-	const struct xf_units *u, enum xf_mechanism mechanism, double unhooks, unsigned cpus)
+	const struct xf_units *u, enum xf_policy_id mechanism, double unhooks, unsigned cpus)
 {
 	struct xf_price price = start_price(u, needed(mechanism, u, cpus) | BIT(EMULATE));
 	double below = 0, above = 0.01;
@@ -346,7 +346,7 @@ struct xf_price xf_policy_break_even(
 		return price;
 #define DEARER(x)                                              \
 	(xf_policy_page(u, mechanism, 0, (x), unhooks, cpus) > \
-		xf_policy_page(u, XF_MECH_EMULATE, 0, (x), unhooks, cpus))
+		xf_policy_page(u, XF_POLICY_EMULATE, 0, (x), unhooks, cpus))
 	while (above <= FULL_PAGE && DEARER(above)) {
 		below = above;
 		above *= 1.01;

@@ -95,13 +95,13 @@ struct xf_policy_filter {
 	const struct xf_cpulist *train; /* NULL = measure and price all */
 };
 
-enum xf_mechanism {
-	XF_MECH_UNHOOK,
-	XF_MECH_EMULATE,
-	XF_MECH_HYBRID,
-	XF_MECH_BATCH_PAGE,
-	XF_MECH_BATCH_32,
-	XF_MECH_READONLY,
+enum xf_policy_id {
+	XF_POLICY_UNHOOK,
+	XF_POLICY_EMULATE,
+	XF_POLICY_HYBRID,
+	XF_POLICY_BATCH_PAGE,
+	XF_POLICY_BATCH_32,
+	XF_POLICY_READONLY,
 	XF_MECHS
 };
 
@@ -133,15 +133,15 @@ void xf_policy_borrow(struct xf_units *units, const struct xf_units *other);
 /* Units start like this: nothing known but the two that are plain numbers. */
 void xf_policy_units_init(struct xf_units *units);
 
-const char *xf_mechanism_name(enum xf_mechanism mechanism);
+const char *xf_policy_name(enum xf_policy_id mechanism);
 
 /* One page with that many entries changed; n: of the hybrid; unhooks: of the page. */
-double xf_policy_page(const struct xf_units *units, enum xf_mechanism mechanism, unsigned n,
+double xf_policy_page(const struct xf_units *units, enum xf_policy_id mechanism, unsigned n,
 	double ptes, double unhooks, unsigned cpus);
 
 /* All priced forks, or (fork not NULL) that one, on so many CPUs (0 = as measured). */
 struct xf_price xf_policy_price(const struct xf_units *units, const struct xf_policy_forks *forks,
-	const struct xf_policy_fork *fork, enum xf_mechanism mechanism, unsigned n, unsigned cpus);
+	const struct xf_policy_fork *fork, enum xf_policy_id mechanism, unsigned n, unsigned cpus);
 
 /* What the forks' own time should be by these units: the mechanism that they ran under, and the rest. */
 struct xf_price xf_policy_predict(const struct xf_units *units, const struct xf_policy_forks *forks,
@@ -149,7 +149,7 @@ struct xf_price xf_policy_predict(const struct xf_units *units, const struct xf_
 
 /* Entries per page from which a mechanism costs less than emulating each write. */
 struct xf_price xf_policy_break_even(
-	const struct xf_units *units, enum xf_mechanism mechanism, double unhooks, unsigned cpus);
+	const struct xf_units *units, enum xf_policy_id mechanism, double unhooks, unsigned cpus);
 
 /* Unit costs of one fork: its own where it shows them, else the given ones. */
 void xf_policy_fork_units(struct xf_units *units, const struct xf_policy_fork *fork, double scale);

@@ -38,14 +38,14 @@ const char *xf_profile_name(size_t i)
 /* Few entries: the points that straight lines are drawn through. */
 static bool is_few(const struct xf_profile *p, const struct xf_point *point)
 {
-	return point->mechanism == XF_MECH_EMULATE || point->series == p->points[0].series;
+	return point->mechanism == XF_POLICY_EMULATE || point->series == p->points[0].series;
 }
 
 static double value_at(const struct xf_model *m, const struct xf_point *point)
 {
 	double pages = point->pages > 0 ? point->pages : m->pages;
 
-	if (point->mechanism == XF_MECH_EMULATE)
+	if (point->mechanism == XF_POLICY_EMULATE)
 		return m->base[point->series] + pages * point->ptes * m->emulate;
 	return m->base[point->series] +
 	       pages * (m->page + m->entry * pow(point->ptes, m->exponent));
@@ -65,7 +65,7 @@ static double solve(const struct xf_profile *p, struct xf_model *m, bool few)
 		if (few && !is_few(p, point))
 			continue;
 		a[point->series] = 1;
-		if (point->mechanism == XF_MECH_EMULATE) {
+		if (point->mechanism == XF_POLICY_EMULATE) {
 			a[emulate] = pages * point->ptes;
 		} else {
 			a[page] = pages;
@@ -221,8 +221,8 @@ static bool parse_point(struct xf_profile *p, const char *line)
 			&point.time) != 5)
 		return false;
 	point.series = series_of(p, series);
-	point.mechanism = !strcmp(mechanism, "unhook")	  ? XF_MECH_UNHOOK
-			  : !strcmp(mechanism, "emulate") ? XF_MECH_EMULATE
+	point.mechanism = !strcmp(mechanism, "unhook")	  ? XF_POLICY_UNHOOK
+			  : !strcmp(mechanism, "emulate") ? XF_POLICY_EMULATE
 							  : XF_MECHS;
 	if (strcmp(pages, "?")) {
 		point.pages = strtod(pages, &end);

@@ -14,7 +14,7 @@
 
 struct xf_point {
 	int series;
-	enum xf_mechanism mechanism; /* XF_MECH_UNHOOK or XF_MECH_EMULATE */
+	enum xf_policy_id mechanism; /* XF_POLICY_UNHOOK or XF_POLICY_EMULATE */
 	double pages;		     /* 0 = not said */
 	double ptes, time;	     /* microseconds */
 	double fitted;		     /* by the model */

@@ -8,10 +8,7 @@
 
 #include "analyzer/diff/compare_state.h"
 #include "schemas/db.h"
-
-#define MECHANISMS 5
-
-static const char *const mechanisms[MECHANISMS] = {"emulate", "unhook", "oos", "batch", "mixed"};
+#include "schemas/mechanism.h"
 
 /* A count that has a name: of a kind of event, of a cause. */
 struct named {
@@ -140,10 +137,9 @@ static void read_fork(sqlite3_stmt *stmt, struct xf_compare_fork *fork)
 
 	*fork = (struct xf_compare_fork){.cycles = sqlite3_column_double(stmt, 1),
 		.complete = sqlite3_column_int(stmt, 2),
-		.mechanism = MECHANISMS - 1};
-	for (unsigned i = 0; i < MECHANISMS && mechanism; i++)
-		if (!strcmp(mechanism, mechanisms[i]))
-			fork->mechanism = i;
+		.mechanism = xf_mechanism_by_name(mechanism)};
+	if (fork->mechanism == XF_MECHANISM_COUNT)
+		fork->mechanism = XF_BY_MIXED;
 	fork->of[XF_MEASURE_NUMBER] = 1;
 	for (size_t i = 0; i < sizeof(measures); i++)
 		fork->of[measures[i]] = (uint64_t)sqlite3_column_int64(stmt, 3 + (int)i);
@@ -358,7 +354,7 @@ static void add_sums(
 	}
 }
 
-/* mechanism == MECHANISMS: all of them. */
+/* mechanism == XF_MECHANISM_COUNT: all of them. */
 static int mechanism_row(struct xf_compare *c, unsigned mechanism, struct xf_error *err)
 {
 	struct xf_compare_row *row = new_row(c, err);
@@ -367,19 +363,21 @@ static int mechanism_row(struct xf_compare *c, unsigned mechanism, struct xf_err
 	if (!row)
 		return -XF_INTERNAL;
 	row->section = XF_SECTION_MECHANISM;
-	row->name[0] = row->name[1] = mechanism < MECHANISMS ? mechanisms[mechanism] : "all";
+	row->name[0] = row->name[1] =
+		mechanism < XF_MECHANISM_COUNT ? xf_mechanism_name(mechanism) : "all";
 	for (size_t k = 0; k < c->ncaptures; k++) {
 		const struct xf_compare_capture *capture = &c->captures[k];
 		struct sums sums = {{0}};
 
 		for (size_t i = 0; i < capture->nforks; i++)
-			if (mechanism == MECHANISMS || capture->forks[i].mechanism == mechanism)
+			if (mechanism == XF_MECHANISM_COUNT ||
+				capture->forks[i].mechanism == mechanism)
 				add_fork(c, capture, &capture->forks[i], &sums);
 		add_sums(row, capture->side, &sums, false);
 		forks += sums.of[XF_MEASURE_NUMBER];
 	}
 	close_row(row);
-	if (forks == 0 && mechanism < MECHANISMS)
+	if (forks == 0 && mechanism < XF_MECHANISM_COUNT)
 		c->nrows--;
 	return 0;
 }
@@ -424,7 +422,7 @@ static int fork_row(
 		if (!fork)
 			continue;
 		if (!row->name[capture->side])
-			row->name[capture->side] = mechanisms[fork->mechanism];
+			row->name[capture->side] = xf_mechanism_name(fork->mechanism);
 		for (size_t i = first; i <= last; i++)
 			add_fork(c, capture, fork_at(c, i, k), &sums);
 		add_sums(row, capture->side, &sums, true);
@@ -537,7 +535,7 @@ int xf_compare_finish(struct xf_compare *c, struct xf_error *err)
 		c->us &= c->captures[k].hz != 0;
 	for (int section = XF_SECTION_KIND; section <= XF_SECTION_SPURIOUS && !code; section++)
 		code = named_rows(c, (enum xf_section)section, err);
-	for (unsigned mechanism = 0; mechanism <= MECHANISMS && !code; mechanism++)
+	for (unsigned mechanism = 0; mechanism <= XF_MECHANISM_COUNT && !code; mechanism++)
 		code = mechanism_row(c, mechanism, err);
 	if (!code)
 		code = fork_rows(c, err);

@@ -4,10 +4,10 @@
  * once, so that what was checked is what is used.
  */
 #include "collector/drain/ring.h"
+#include "schemas/xen.h"
 
 #include <stddef.h>
 
-#define WINDOW_MARK  0x2001f003u /* event 0x1f003, two payload words, no TSC */
 #define LOST_RECORDS 0x0001f001u
 #define EVENT	     0x0fffffffu
 
@@ -37,7 +37,7 @@ const char *xf_ring_window(const struct xf_ring *ring, unsigned cpu, struct xf_w
 		return "it claims more records than it can hold";
 	}
 	first = window->length < ring->size - start ? window->length : ring->size - start;
-	window->header[0] = WINDOW_MARK;
+	window->header[0] = XF_WINDOW_MARK;
 	window->header[1] = cpu;
 	window->header[2] = window->length;
 	window->part[0] = (struct iovec){window->header, sizeof(window->header)};

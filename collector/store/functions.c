@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "common/words.h"
+#include "schemas/xen.h"
 
 static const char *hexadecimal(uint64_t value, char *text, size_t size)
 {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/store/load.h"
 #include "schemas/db.h"
 #include "common/version.h"
 #include "schemas/sql.h"
@@ -29,11 +30,12 @@ struct xf_store {
 	size_t losses_written;
 	uint64_t cpu_hz;
 	int wal_pages;
+	bool stand_ins;
+	const char *why_insert;
 };
 
 /* Nobody sees the file before it is whole, so that it needs no journal; a live one needs WAL. */
-#define WHOLE_PRAGMAS \
-	"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+#define WHOLE_PRAGMAS "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 #define LIVE_PRAGMAS                                                                             \
 	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;" \
 	"PRAGMA cache_size = -16384;"
@@ -67,7 +69,7 @@ static int create_schema(sqlite3 *db, const char *mode, struct xf_error *err)
 	return code;
 }
 
-int xf_store_create(struct xf_store **store, const char *path, bool force, struct xf_error *err)
+static int new_store(struct xf_store **store, const char *path, bool force, struct xf_error *err)
 {
 	struct xf_store *s;
 	struct stat st;
@@ -108,6 +110,21 @@ int xf_store_create(struct xf_store **store, const char *path, bool force, struc
 	}
 	*store = s;
 	return 0;
+}
+
+int xf_store_create(struct xf_store **store, const char *path, bool force, struct xf_error *err)
+{
+	int code = new_store(store, path, force, err);
+
+	if (code)
+		return code;
+	if ((code = xf_db_exec((*store)->db, "COMMIT", err)) ||
+		(code = xf_load_stand_ins((*store)->db, err)) ||
+		(code = xf_db_exec((*store)->db, "BEGIN", err)))
+		xf_store_abort(*store);
+	else
+		(*store)->stand_ins = true;
+	return code;
 }
 
 sqlite3 *xf_store_db(struct xf_store *s)
@@ -169,11 +186,35 @@ static int ingest(
 	return code;
 }
 
+/* By the loader: the connection must have no page of the file, which BEGIN alone does not read. */
+static int load(struct xf_store *s, struct xf_vtab *vtab, struct xf_error *err)
+{
+	int code;
+
+	if (!vtab->pump || vtab->by_insert) {
+		s->why_insert = "it was asked for";
+		return 1;
+	}
+	code = xf_load_events(s->db, s->working, &s->dictionary, vtab, &s->why_insert, err);
+	/* what it knows of the file is of before */
+	if (!code)
+		code = xf_db_exec(s->db, "COMMIT; BEGIN", err);
+	return code ? code : xf_dictionary_save(&s->dictionary, s->db, err);
+}
+
 int xf_store_ingest(struct xf_store *s, struct xf_vtab *vtab, struct xf_error *err)
 {
-	int code = xf_vtab_register(s->db, vtab, err);
+	int code = load(s, vtab, err);
 
+	if (code <= 0)
+		return code;
+	code = xf_vtab_register(s->db, vtab, err);
 	return code ? code : ingest(s->db, &s->dictionary, vtab, err);
+}
+
+const char *xf_store_why_insert(const struct xf_store *s)
+{
+	return s->why_insert;
 }
 
 static void bind_known(sqlite3_stmt *stmt, int at, uint64_t value, bool known)
@@ -304,7 +345,10 @@ static int write_summary(sqlite3 *db, struct xf_reader *reader, const char *sour
 int xf_store_summary(struct xf_store *s, struct xf_reader *reader, const char *source,
 	uint64_t cpu_hz, struct xf_error *err)
 {
-	return write_summary(s->db, reader, source, cpu_hz, err);
+	int code = s->stand_ins ? xf_load_settle(s->db, err) : 0;
+
+	s->stand_ins = s->stand_ins && code;
+	return code ? code : write_summary(s->db, reader, source, cpu_hz, err);
 }
 
 int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64_t cpu_hz,
@@ -391,7 +435,7 @@ int xf_store_live(struct xf_store **store, const char *path, bool force, const c
 {
 	struct xf_reader_stats none = {0};
 	struct xf_store *s;
-	int code = xf_store_create(&s, path, force, err);
+	int code = new_store(&s, path, force, err);
 
 	if (code)
 		return code;

@@ -20,17 +20,25 @@ struct xf_store;
  */
 int xf_store_create(struct xf_store **store, const char *path, bool force, struct xf_error *err);
 
-/* The connection, for the analyzer's tables; it belongs to the store. */
+/*
+ * The connection, for the analyzer's tables; it belongs to the store.  Until xf_store_summary() the
+ * tables other than event are stand-ins (load.h): they go by their plain names, views do not see them.
+ */
 sqlite3 *xf_store_db(struct xf_store *store);
 
 /*
- * All events of vtab->reader become rows (INSERT ... SELECT from xentrace).  vtab->tap sees them on
- * their way.  Returns 0 or a negative code.
+ * All events of vtab->pump become rows through the bulk loader; where that cannot be, or without a
+ * pump, those of vtab->reader by INSERT ... SELECT from xentrace.  vtab->tap sees them on their way.
+ * Returns 0 or a negative code.
  */
 int xf_store_ingest(struct xf_store *store, struct xf_vtab *vtab, struct xf_error *err);
 
+/* Why the rows were stored by INSERT (static text); NULL = they were not. */
+const char *xf_store_why_insert(const struct xf_store *store);
+
 /*
- * Writes what only the whole stream shows: capture, losses, counts, doubts.  source: how the capture
+ * Writes what only the whole stream shows: capture, losses, counts, doubts.  The analyzer has finished
+ * and is freed.  source: how the capture
  * row names it; cpu_hz 0 = unknown.
  */
 int xf_store_summary(struct xf_store *store, struct xf_reader *reader, const char *source,

@@ -29,7 +29,8 @@ struct xf_vtab {
 	int (*stop)(void *data);
 	void *stop_data;
 	struct xf_dictionary *dictionary; /* for the columns place and type, may be NULL */
-	int64_t last_id;		  /* event_id counts on from here */
+	bool by_insert;	     /* the store: not by the bulk loader, to compare with it */
+	int64_t last_id;     /* event_id counts on from here */
 	int64_t budget;	     /* rows until the statement ends with again set; 0 = no limit */
 	bool exhausted;	     /* out: they ended because the budget was used up */
 	bool again;	     /* out: the rows ended because a live source has nothing final yet */

@@ -5,6 +5,7 @@
  * window; a damaged header costs what lies before the next header that holds together.
  */
 #include "collector/trace/framer.h"
+#include "schemas/xen.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WINDOW_MAGIC 0x2001f003u
-#define WINDOW_HEAD  12
-#define WINDOW_MAX   0x0fffeff8u /* 65535 pages less the ring's own header */
+#define WINDOW_HEAD 12
+#define WINDOW_MAX  0x0fffeff8u	 /* 65535 pages less the ring's own header */
 #ifndef RESIDENT_MAX		 /* a test makes it small */
 #define RESIDENT_MAX (24u << 20) /* bytes of waiting chunks kept in memory */
 #endif
@@ -93,7 +93,7 @@ static bool window_header(const uint8_t *p, uint32_t *pcpu, uint32_t *size)
 {
 	*pcpu = get32(p + 4);
 	*size = get32(p + 8);
-	return get32(p) == WINDOW_MAGIC && *pcpu < XF_MAX_PCPUS && *size <= WINDOW_MAX &&
+	return get32(p) == XF_WINDOW_MARK && *pcpu < XF_MAX_PCPUS && *size <= WINDOW_MAX &&
 	       !(*size & 3);
 }
 
@@ -125,7 +125,7 @@ static bool window_at(const uint8_t *p, size_t have)
 	}
 	if (at < end)
 		return at > WINDOW_HEAD;
-	return at + 4 <= have ? get32(p + at) == WINDOW_MAGIC : size > 0;
+	return at + 4 <= have ? get32(p + at) == XF_WINDOW_MARK : size > 0;
 }
 
 /* Do the first records make sense at this stride: small pCPU, known class, time not running back? */
@@ -205,7 +205,7 @@ int xf_framer_detect(struct xf_framer *f, struct xf_error *err)
 		return xf_fail(err, XF_FORMAT, "the trace is empty (0 bytes)");
 	f->detected = true;
 	f->format = XF_STREAM_VARIABLE;
-	if (have >= 4 && get32(p) == WINDOW_MAGIC &&
+	if (have >= 4 && get32(p) == XF_WINDOW_MARK &&
 		(have < WINDOW_HEAD || window_header(p, &pcpu, &size)))
 		return 0;
 	for (int format = XF_STREAM_FIXED64; format <= XF_STREAM_FIXED32; format++) {
@@ -217,7 +217,7 @@ int xf_framer_detect(struct xf_framer *f, struct xf_error *err)
 	for (size_t at = 4; at + WINDOW_HEAD <= have; at += 4)
 		if (window_at(p + at, have - at))
 			return 0;
-	if (have >= WINDOW_HEAD && get32(p) == WINDOW_MAGIC)
+	if (have >= WINDOW_HEAD && get32(p) == XF_WINDOW_MARK)
 		return xf_fail(err, XF_FORMAT,
 			"not a Xen trace: its first window header names pCPU %u and %u bytes, "
 			"and no whole window follows",
@@ -384,7 +384,7 @@ static int search(struct xf_framer *f, struct xf_error *err)
 		if (code < 0)
 			return code;
 		while (at + WINDOW_HEAD <= have && (code == 0 || at < have / 2)) {
-			if (get32(p + at) == WINDOW_MAGIC && window_at(p + at, have - at)) {
+			if (get32(p + at) == XF_WINDOW_MARK && window_at(p + at, have - at)) {
 				f->searching = false;
 				break;
 			}
@@ -425,7 +425,7 @@ static int next_window(struct xf_framer *f, struct xf_error *err)
 		start_window(f, pcpu, size);
 		return 1;
 	}
-	if (get32(xf_source_data(f->source)) == WINDOW_MAGIC) {
+	if (get32(xf_source_data(f->source)) == XF_WINDOW_MARK) {
 		doubt(f, XF_DOUBT_WINDOW, 1);
 		doubt(f, XF_DOUBT_STRAY, 4);
 		xf_source_skip(f->source, 4);
@@ -452,7 +452,7 @@ static size_t whole_records(const struct xf_framer *f, const uint8_t *p, size_t 
 			*why = XF_DOUBT_DAMAGED;
 			break;
 		}
-		if (header == WINDOW_MAGIC && at + WINDOW_HEAD <= n &&
+		if (header == XF_WINDOW_MARK && at + WINDOW_HEAD <= n &&
 			window_header(p + at, &pcpu, &size)) {
 			*why = XF_DOUBT_SHORT_WINDOW;
 			break;

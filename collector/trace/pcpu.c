@@ -7,6 +7,7 @@
  * switch in between would have been recorded.
  */
 #include "collector/trace/pcpu.h"
+#include "schemas/xen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +15,20 @@
 #define JUMP	  (1ull << 36) /* cycles; half a minute */
 #define HOLD_PASS 64	       /* how long to wait for a scheduler record, in passes */
 
-/* Hypercall numbers whose records carry a count, or mean something here (public Xen ABI). */
+/* Hypercalls whose records carry a count, or mean something here. */
 static const struct hypercall {
 	uint32_t op;
 	uint8_t kind;
 	int8_t count_arg; /* which argument is the number of entries; -1 = none, -2 = always one */
 } hypercalls[] = {
-	{1, XF_BATCH, 1},	 /* mmu_update */
-	{3, XF_TASK_SWITCH, -1}, /* stack_switch */
-	{13, XF_MULTICALL, 1},
-	{14, XF_BATCH, -2},    /* update_va_mapping */
-	{20, XF_HYPERCALL, 2}, /* grant_table_op */
-	{22, XF_BATCH, -2},    /* update_va_mapping_otherdomain */
-	{23, XF_IRET, -1},
-	{26, XF_MMUEXT, 1},
+	{XF_CALL_mmu_update, XF_BATCH, 1},
+	{XF_CALL_stack_switch, XF_TASK_SWITCH, -1},
+	{XF_CALL_multicall, XF_MULTICALL, 1},
+	{XF_CALL_update_va_mapping, XF_BATCH, -2},
+	{XF_CALL_grant_table_op, XF_HYPERCALL, 2},
+	{XF_CALL_update_va_mapping_otherdomain, XF_BATCH, -2},
+	{XF_CALL_iret, XF_IRET, -1},
+	{XF_CALL_mmuext_op, XF_MMUEXT, 1},
 };
 
 void xf_pcpu_add(struct xf_pcpu *pcpu, struct xf_chunk *chunk)
@@ -459,7 +460,7 @@ static bool multicall_again(struct xf_pcpu *pcpu, const struct xf_stream *stream
 	if (done > n || calls != n - done + 1 || pcpu->at >= pcpu->head->length)
 		return false;
 	xf_framer_record(stream->format, pcpu->head->data + pcpu->at, &record);
-	return record.id == 0x20200e;
+	return record.id == XF_RECORD_SUBCALL;
 }
 
 /* A hypercall, or one of a multicall's: kind, count, number of like ones. */
@@ -677,7 +678,7 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 		pcpu->at += length;
 		return STEP_ON;
 	}
-	if (record.id >> 16 == 0x020)
+	if (record.id >> 16 == XF_CLASS_PV)
 		pv_domain(stream, &pcpu->owner);
 	switch (layout->role) {
 	case XF_ROLE_LOST:

@@ -98,7 +98,8 @@ int xf_pump_start(struct xf_pump **pump, struct xf_reader *reader, struct xf_err
 	return 0;
 }
 
-int xf_pump_next(struct xf_pump *p, struct xf_event *event, struct xf_error *err)
+/* Comes to a batch with an event that was not handed over; returns as xf_pump_next(). */
+static int refill(struct xf_pump *p, struct xf_error *err)
 {
 	struct batch *b = &p->batches[p->emptied % BATCHES];
 
@@ -127,8 +128,31 @@ int xf_pump_next(struct xf_pump *p, struct xf_event *event, struct xf_error *err
 		p->at = 0;
 		b = &p->batches[p->emptied % BATCHES];
 	}
-	*event = b->events[p->at++];
 	return 1;
+}
+
+int xf_pump_next(struct xf_pump *p, struct xf_event *event, struct xf_error *err)
+{
+	int code = refill(p, err);
+
+	if (code == 1)
+		*event = p->batches[p->emptied % BATCHES].events[p->at++];
+	return code;
+}
+
+int xf_pump_batch(
+	struct xf_pump *p, const struct xf_event **events, size_t *n, struct xf_error *err)
+{
+	int code = refill(p, err);
+
+	if (code == 1) {
+		struct batch *b = &p->batches[p->emptied % BATCHES];
+
+		*events = b->events + p->at;
+		*n = b->n - p->at;
+		p->at = b->n;
+	}
+	return code;
 }
 
 void xf_pump_hold(struct xf_pump *p)

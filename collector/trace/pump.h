@@ -20,6 +20,12 @@ int xf_pump_start(struct xf_pump **pump, struct xf_reader *reader, struct xf_err
 int xf_pump_next(struct xf_pump *pump, struct xf_event *event, struct xf_error *err);
 
 /*
+ * The same for many: *events are the next *n ones (at least one), which stay until the next call.
+ */
+int xf_pump_batch(
+	struct xf_pump *pump, const struct xf_event **events, size_t *n, struct xf_error *err);
+
+/*
  * Between these two the thread leaves the reader alone: the caller may ask it, or settle it.  It may be
  * ahead of the events handed over by a few thousand.
  */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "schemas/xen.h"
 
 /* clang-format off */
 #define VA(at)	    {XF_FIELD_VA, at, 0}
@@ -206,19 +207,6 @@ static const struct xf_layout prefixed[] = {
 static const struct xf_layout runstate = {
 	0x21001, 1, 0, XF_KIND_NONE, XF_ROLE_RUNSTATE, "RUNSTATE_CHANGE", {{0}}};
 
-/* Classes of which only some records are decoded; the others are known, but tell us nothing. */
-static const struct {
-	uint32_t class;
-	const char *name;
-} known_classes[] = {
-	{0x002, "scheduler record"},
-	{0x004, "dom0op record"},
-	{0x008, "HVM record"},
-	{0x010, "MEM record"},
-	{0x080, "HW record"},
-	{0x800, "GUEST record"},
-};
-
 #define SLOTS	  4096 /* a power of two, far more than a sane stream has ids */
 #define MAX_SLOTS 3072
 #define MAX_MORE  (256 * 1024) /* damage can make up millions of ids: a bound for the memory */
@@ -281,15 +269,15 @@ static const struct xf_layout *search(const struct xf_layout *list, size_t n, bo
 /* Decides what a slot means; again when the stream turns out to be of 3.2 or 3.3. */
 static void resolve(struct xf_record_table *table, struct xf_record_slot *slot)
 {
-	uint32_t class = slot->id >> 16;
+	uint32_t class = slot->id >> 16; /* of the fixed formats, 16 bits */
 
 	slot->layout = NULL;
 	slot->name = NULL;
 	if (table->has_prefix)
 		slot->layout = search(prefixed, sizeof(prefixed) / sizeof(prefixed[0]), false,
 			slot->id, slot->words, &slot->name);
-	if (!slot->layout && (slot->id & 0xffff00f) == 0x21001 && (slot->id & 0xf00) < 0x400 &&
-		(slot->id & 0xf0) < 0x40 && !table->fixed) {
+	if (!slot->layout && (slot->id & 0xffff00f) == XF_RECORD_RUNSTATE &&
+		(slot->id & 0xf00) < 0x400 && (slot->id & 0xf0) < 0x40 && !table->fixed) {
 		slot->name = runstate.name;
 		if (slot->words == 1 || slot->words == 5)
 			slot->layout = &runstate;
@@ -298,13 +286,9 @@ static void resolve(struct xf_record_table *table, struct xf_record_slot *slot)
 		slot->layout = search(layouts, sizeof(layouts) / sizeof(layouts[0]), table->fixed,
 			slot->id, slot->words, &slot->name);
 	slot->fits = slot->layout != NULL;
-	for (size_t i = 0; i < sizeof(known_classes) / sizeof(known_classes[0]) && !slot->name;
-		i++) {
-		if (class == known_classes[i].class) {
-			slot->name = known_classes[i].name;
-			slot->fits = true;
-		}
-	}
+	/* classes of which only some are decoded; the others are known, but tell us nothing */
+	if (!slot->name && (slot->name = xf_record_class_name(class)))
+		slot->fits = true;
 	/* grants of 2005 and 2006 stood on bits that three classes have since then */
 	if (table->fixed && class == 0x00a) {
 		slot->name = "MEM record";
@@ -478,7 +462,7 @@ void xf_record_decode(
 		set_field(event, (enum xf_field)layout->fields[i].field,
 			value(layout, record, layout->fields[i].at, layout->fields[i].wide));
 	/* 3.2 on AMD writes PF_XEN the other way round; an error code has 16 bits at the most */
-	if (record->id == 0x82001 && event->error_code > 0xffff && event->va <= 0xffff) {
+	if (record->id == XF_RECORD_PF_XEN && event->error_code > 0xffff && event->va <= 0xffff) {
 		uint32_t error_code = (uint32_t)event->va;
 
 		event->va = event->error_code;
@@ -488,7 +472,7 @@ void xf_record_decode(
 
 bool xf_record_plausible(uint32_t header)
 {
-	uint32_t class = header >> 16 & 0xfff;
+	uint32_t class = XF_RECORD_CLASS(header);
 
 	/* one bit, or two: no bit or many are not the work of Xen */
 	return class && !(class & (class - 1) & ((class & (class - 1)) - 1));
