@@ -6,7 +6,7 @@
 
 #include "analyzer/state.h"
 #include "schemas/db.h"
-#include "schemas/row.h"
+#include "schemas/scan.h"
 #include "schemas/sql.h"
 
 #define PTE_PRESENT 1u
@@ -30,7 +30,7 @@ int xf_analyzer_new(struct xf_analyzer **analyzer, sqlite3 *db, struct xf_error 
 	return 0;
 }
 
-static struct xf_domain *domain_of(struct xf_analyzer *a, bool known, uint32_t id)
+struct xf_domain *xf_domain_of(struct xf_analyzer *a, bool known, uint32_t id)
 {
 	/* the unknown owner of a pCPU's events is a domain of its own */
 	uint64_t *slot = xf_map_put(&a->domains, known ? id : 1ull << 32 | id);
@@ -64,7 +64,7 @@ static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *eve
 	/* most events are of the vCPU of the one before */
 	if (v && v->number == number && v->known == known && v->domain->id == id)
 		return v;
-	d = domain_of(a, known, id);
+	d = xf_domain_of(a, known, id);
 	if (!d)
 		return NULL;
 	slot = xf_map_put(&d->vcpus, number);
@@ -142,6 +142,7 @@ static int lost(struct xf_analyzer *a, const struct xf_event *event)
 		if (!d->known && d->id != event->pcpu)
 			continue;
 		xf_episode_lost(d);
+		xf_hap_lost(d);
 		code = xf_shadow_finish(a, d);
 		if (!code)
 			code = xf_sequence_end_all_hooked(a, d, XF_END_LOSS);
@@ -311,6 +312,8 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 	if (d)
 		code = xf_episode_removed(a, d);
 	if (d && !code)
+		code = xf_hap_end(a, d, "removed");
+	if (d && !code)
 		code = xf_shadow_finish(a, d);
 	if (d && !code)
 		code = xf_sequence_end_all_hooked(a, d, XF_END_UNSHADOW);
@@ -403,7 +406,11 @@ int xf_analyzer_event(
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
-	code = xf_episode_event(a, v->domain, event);
+	code = xf_pause_event(a, v, event);
+	if (!code)
+		code = xf_episode_event(a, v->domain, event);
+	if (!code)
+		code = xf_hap_event(a, v, event);
 	if (!code)
 		code = follow(a, v, event);
 	if (!code && v->domain->nfloating)
@@ -417,6 +424,8 @@ static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
 	size_t cursor = 0;
 	int code = xf_episode_finish(a, d);
 
+	if (!code)
+		code = xf_hap_end(a, d, "end");
 	if (!code)
 		code = xf_shadow_finish(a, d);
 	if (!code)
@@ -479,6 +488,7 @@ static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 	xf_cow_free(d);
 	xf_spurious_free(d);
 	xf_episode_free(a, d);
+	xf_hap_free(a, d);
 	xf_map_free(&d->vcpus);
 	xf_map_free(&d->hooked);
 	xf_map_free(&d->writers);
@@ -507,22 +517,18 @@ void xf_analyzer_free(struct xf_analyzer *a)
 static int feed(
 	struct xf_analyzer *a, sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 {
-	struct xf_dictionary dictionary = {0};
+	struct xf_event_scan scan;
 	struct xf_event event;
-	sqlite3_stmt *stmt;
 	int64_t id;
-	int code = xf_db_prepare(db, &stmt, "SELECT " XF_EVENT_ROW " ORDER BY e.event_id", err);
+	/* the transaction has changed derived tables only */
+	int code = xf_event_scan_open(&scan, db, 1, INT64_MAX, true, err);
 
-	if (!code)
-		code = xf_dictionary_load(&dictionary, db, err);
-	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		xf_event_of_row(&dictionary, stmt, &id, &event);
+	while (!code && (code = xf_event_scan_next(&scan, &id, &event, err)) == 1) {
 		code = xf_analyzer_event(a, id, &event, err);
 		if (!code && xf_progress_add(progress, 1))
 			code = xf_fail(err, XF_INTERRUPTED, "interrupted: nothing was changed");
 	}
-	sqlite3_finalize(stmt);
-	xf_dictionary_free(&dictionary);
+	xf_event_scan_close(&scan);
 	return code;
 }
 
@@ -537,7 +543,8 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
 		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
-		"DROP TABLE IF EXISTS episode_round",
+		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
+		"DROP TABLE IF EXISTS episode_vcpu",
 		err);
 	if (!code)
 		code = xf_db_exec(db, xf_sql_derived, err);

@@ -62,7 +62,7 @@ def run_case(name, function, *arguments, slow=False):
             function(*arguments)
     except Exception as error:  # a broken case must not end the others
         failed += 1
-        print(f"FAIL {name}: {error or traceback.format_exc()}")
+        print(f"FAIL {name}: {str(error) or traceback.format_exc()}")
         if not isinstance(error, AssertionError):
             traceback.print_exc(file=sys.stdout)
         if STOP:
