@@ -114,7 +114,7 @@ $(O)/xenfault.so: $(ext_obj)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -Wl,-z,defs -o $@ $^ -lm -lpthread
 
-$(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h
+$(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h docs/database.md
 	$(call say,MAN,$(@D))
 	$(Q)sh man/build.sh $(abspath $(O)/xenfault $(@D))
 

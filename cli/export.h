@@ -38,4 +38,7 @@ xf_exporter xf_export_csv, xf_export_jsonl, xf_export_perfetto;
 int xf_export_select(struct xf_export *x, sqlite3_stmt **stmt, const char *view,
 	const char *columns, const char *and, const char *order, struct xf_error *err);
 
+/* Name of the n-th view that can be exported; NULL behind the last. */
+const char *xf_export_view(size_t n);
+
 #endif

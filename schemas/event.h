@@ -47,7 +47,8 @@
 	X(RECALC, "recalc", "exit in which Xen recalculated p2m entries")          \
 	X(P2M, "p2m", "guest-physical entry set, given back or populated")         \
 	X(PAUSE, "pause", "vCPU (arg1 domain, arg2 number) put to sleep")          \
-	X(UNPAUSE, "unpause", "vCPU (arg1 domain, arg2 number) may run again")
+	X(UNPAUSE, "unpause", "vCPU (arg1 domain, arg2 number) may run again")     \
+	/* the next kind goes here */
 
 enum xf_kind {
 	XF_KIND_NONE,

@@ -17,8 +17,9 @@ import lib
 from lib import WORK, XENFAULT, case, database, database_path, equal, finish, run, unpack
 
 HZ = 2445400000
-VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "episodes",
-         "rounds", "episode_forks", "losses")
+TABLE = [line.split("\t") for line in run("help", "--table").stdout.splitlines()]
+COMMANDS = [f[1] for f in TABLE if f[0] == "C"]
+VIEWS = next(f[-1] for f in TABLE if f[:2] == ["O", "export"] and "view" in f).split()
 SILENT = ("loss", "task_switch", "multicall", "mmuext", "iret", "hypercall", "privop", "trap",
           "invalid_op", "ldt_fault", "fpu", "cr_write", "domain_add", "domain_remove")
 ADDRESSES = ("va", "pt_page", "rip", "pte", "va_base")
@@ -376,8 +377,6 @@ def _():
 
 
 BUILD = os.path.dirname(XENFAULT)
-TABLE = [line.split("\t") for line in run("help", "--table").stdout.splitlines()]
-COMMANDS = [f[1] for f in TABLE if f[0] == "C"]
 PAGES = sorted(os.listdir(os.path.join(BUILD, "man"))) if os.path.isdir(BUILD + "/man") else []
 
 
@@ -459,6 +458,7 @@ def _():
     os.makedirs(folder)
     for name in ("dom0-dirty.bin", "dom0-kallsyms.txt"):
         os.symlink(unpack(name), os.path.join(folder, name))
+    os.symlink(unpack("dom0-dirty.ftrace"), os.path.join(folder, "guest.ftrace"))
     run("import", "-o", "demo.db", "dom0-dirty.bin", cwd=folder)
     environment = {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]}
     count = 0
