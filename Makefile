@@ -167,14 +167,14 @@ bench: deps
 	@$(MAKE) --no-print-directory run-bench
 
 .PHONY: run-demo run-check run-bench
-bench_bin = $(O)/bench/repeat $(O)/bench/measure $(O)/bench/floor
+bench_bin = $(O)/bench/repeat $(O)/bench/measure $(O)/bench/insert
 $(O)/bench/%: tests/bench/%.c $(O)/libxenfault.a
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(O)/libxenfault.a $(LIBS)
 
 run-bench: all $(bench_bin) $(standin)
-	@sh tests/bench/bench.sh $(O)
+	@python3 tests/bench/bench.py $(O)
 	@sh tests/bench/live.sh $(O)
 	@XENFAULT=$(O)/xenfault python3 tests/tui.py --bench
 
