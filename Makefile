@@ -114,7 +114,7 @@ $(O)/xenfault.so: $(ext_obj)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -Wl,-z,defs -o $@ $^ -lm -lpthread
 
-$(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h
+$(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h docs/database.md
 	$(call say,MAN,$(@D))
 	$(Q)sh man/build.sh $(abspath $(O)/xenfault $(@D))
 
@@ -167,14 +167,14 @@ bench: deps
 	@$(MAKE) --no-print-directory run-bench
 
 .PHONY: run-demo run-check run-bench
-bench_bin = $(O)/bench/repeat $(O)/bench/measure $(O)/bench/floor
+bench_bin = $(O)/bench/repeat $(O)/bench/measure $(O)/bench/insert
 $(O)/bench/%: tests/bench/%.c $(O)/libxenfault.a
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(O)/libxenfault.a $(LIBS)
 
 run-bench: all $(bench_bin) $(standin)
-	@sh tests/bench/bench.sh $(O)
+	@python3 tests/bench/bench.py $(O)
 	@sh tests/bench/live.sh $(O)
 	@XENFAULT=$(O)/xenfault python3 tests/tui.py --bench
 
@@ -226,7 +226,7 @@ run-fuzz: packages
 # The programs of make check, NAME=COMMAND, those that take longest first.  run.py runs them side by
 # side and takes T, the part of a name that cases must contain.
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	record cli badinput verify fleet people synthetic compare why truth memory mistakes))))
+	record hardening cli badinput verify fleet people synthetic compare hap why truth memory mistakes))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
 san_tests = truth compare synthetic

@@ -6,7 +6,7 @@
 
 #include "analyzer/state.h"
 #include "schemas/db.h"
-#include "schemas/row.h"
+#include "schemas/scan.h"
 #include "schemas/sql.h"
 #include "schemas/xen.h"
 
@@ -28,7 +28,7 @@ int xf_analyzer_new(struct xf_analyzer **analyzer, sqlite3 *db, struct xf_error 
 	return 0;
 }
 
-static struct xf_domain *domain_of(struct xf_analyzer *a, bool known, uint32_t id)
+struct xf_domain *xf_domain_of(struct xf_analyzer *a, bool known, uint32_t id)
 {
 	/* the unknown owner of a pCPU's events is a domain of its own */
 	uint64_t *slot = xf_map_put(&a->domains, known ? id : 1ull << 32 | id);
@@ -62,7 +62,7 @@ static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *eve
 	/* most events are of the vCPU of the one before */
 	if (v && v->number == number && v->known == known && v->domain->id == id)
 		return v;
-	d = domain_of(a, known, id);
+	d = xf_domain_of(a, known, id);
 	if (!d)
 		return NULL;
 	slot = xf_map_put(&d->vcpus, number);
@@ -78,6 +78,7 @@ static struct xf_vcpu *vcpu_of(struct xf_analyzer *a, const struct xf_event *eve
 		}
 		v->domain = d;
 		v->known = known;
+		v->cut = true; /* it may be inside a fork already */
 		v->number = number;
 		v->pcpu = event->pcpu;
 		*slot = (uintptr_t)v;
@@ -140,6 +141,7 @@ static int lost(struct xf_analyzer *a, const struct xf_event *event)
 		if (!d->known && d->id != event->pcpu)
 			continue;
 		xf_episode_lost(d);
+		xf_hap_lost(d);
 		code = xf_shadow_finish(a, d);
 		if (!code)
 			code = xf_sequence_end_all_hooked(a, d, XF_END_LOSS);
@@ -329,6 +331,8 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 	if (d)
 		code = xf_episode_removed(a, d);
 	if (d && !code)
+		code = xf_hap_end(a, d, "removed");
+	if (d && !code)
 		code = xf_shadow_finish(a, d);
 	if (d && !code)
 		code = xf_sequence_end_all_hooked(a, d, XF_END_UNSHADOW);
@@ -372,7 +376,6 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		xf_spurious_other(v, event);
 		return 0;
 	case XF_TASK_SWITCH:
-		v->cut = false;
 		v->fault_open = false;
 		xf_fork_task_switch(a, v, event);
 		xf_spurious_other(v, event);
@@ -422,7 +425,11 @@ int xf_analyzer_event(
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
-	code = xf_episode_event(a, v->domain, event);
+	code = xf_pause_event(a, v, event);
+	if (!code)
+		code = xf_episode_event(a, v->domain, event);
+	if (!code)
+		code = xf_hap_event(a, v, event);
 	if (!code)
 		code = follow(a, v, event);
 	if (!code && v->domain->nfloating)
@@ -436,6 +443,8 @@ static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
 	size_t cursor = 0;
 	int code = xf_episode_finish(a, d);
 
+	if (!code)
+		code = xf_hap_end(a, d, "end");
 	if (!code)
 		code = xf_shadow_finish(a, d);
 	if (!code)
@@ -498,6 +507,7 @@ static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 	xf_cow_free(d);
 	xf_spurious_free(d);
 	xf_episode_free(a, d);
+	xf_hap_free(a, d);
 	xf_map_free(&d->vcpus);
 	xf_map_free(&d->hooked);
 	xf_map_free(&d->writers);
@@ -527,22 +537,18 @@ void xf_analyzer_free(struct xf_analyzer *a)
 static int feed(
 	struct xf_analyzer *a, sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 {
-	struct xf_dictionary dictionary = {0};
+	struct xf_event_scan scan;
 	struct xf_event event;
-	sqlite3_stmt *stmt;
 	int64_t id;
-	int code = xf_db_prepare(db, &stmt, "SELECT " XF_EVENT_ROW " ORDER BY e.event_id", err);
+	/* the transaction has changed derived tables only */
+	int code = xf_event_scan_open(&scan, db, 1, INT64_MAX, true, err);
 
-	if (!code)
-		code = xf_dictionary_load(&dictionary, db, err);
-	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		xf_event_of_row(&dictionary, stmt, &id, &event);
+	while (!code && (code = xf_event_scan_next(&scan, &id, &event, err)) == 1) {
 		code = xf_analyzer_event(a, id, &event, err);
 		if (!code && xf_progress_add(progress, 1))
 			code = xf_fail(err, XF_INTERRUPTED, "interrupted: nothing was changed");
 	}
-	sqlite3_finalize(stmt);
-	xf_dictionary_free(&dictionary);
+	xf_event_scan_close(&scan);
 	return code;
 }
 
@@ -557,7 +563,8 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
 		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
-		"DROP TABLE IF EXISTS episode_round",
+		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
+		"DROP TABLE IF EXISTS episode_vcpu",
 		err);
 	if (!code)
 		code = xf_db_exec(db, xf_sql_derived, err);

@@ -3,31 +3,26 @@
  * Episodes in which a PV domain runs in shadow mode, as log-dirty mode makes it for a live migration.
  * In: fixups, delivered faults, domctl hypercalls of other domains.  Out: rows of episode, episode_round.
  *
+ * Rounds are bounded by pauses of the domain (pause.c); where there are none, by any domctl.
  * A fixup of a PV domain begins one.  It is over when the domain takes faults that no shadow handler
  * saw: in shadow mode Xen writes a NOT_SHADOW record before each fault that it delivers.  Frames are
  * kept as bits, and no more of them than MAX_FRAME_WORDS.
  */
 #include <stdlib.h>
 
+#include "analyzer/frames.h"
 #include "analyzer/state.h"
 #include "schemas/db.h"
 
-#define DOMCTL		36	  /* number of the hypercall */
-#define MAX_FRAME_WORDS (1 << 19) /* in all sets; 32 frames each: 64 GiB of memory without holes */
-#define PTE_DIRTY	0x42	  /* writable, and written */
+#define DOMCTL	  36   /* number of the hypercall */
+#define PTE_DIRTY 0x42 /* writable, and written */
 /* Delivered faults in a row that show the end: where SHADOW records are there, and where they are not. */
 #define FAULTS_OUTSIDE	   8
 #define FAULTS_WITHOUT_FIX 1024
 
-/* Distinct frames: two bits for each, seen and dirtied. */
-struct frames {
-	struct xf_map words;
-	uint64_t seen, dirtied;
-};
-
 struct round {
 	uint64_t tsc_start, tsc_end, fixups;
-	struct frames frames;
+	struct xf_frames frames;
 };
 
 struct xf_episode {
@@ -35,57 +30,16 @@ struct xf_episode {
 	uint64_t tsc_start, tsc_end; /* first and last fixup */
 	int64_t first_event, last_event;
 	uint64_t fixups, faults, rounds, round_pages;
-	struct frames frames;
+	struct xf_frames frames;
 	struct round current,
 		before;		   /* before: over, but what comes after its end may belong to it */
 	bool has_frames, shadowed; /* frames, SHADOW records are in the trace */
 	bool cut;
-	uint64_t outside; /* faults in a row that no shadow handler saw */
+	bool by_pause;	      /* its rounds are bounded by pauses, not by any domctl */
+	uint64_t first_round; /* TSC */
+	int64_t first_page;   /* its first row of episode_page */
+	uint64_t outside;     /* faults in a row that no shadow handler saw */
 };
-
-static void free_frames(struct xf_analyzer *a, struct frames *f)
-{
-	a->frame_words -= f->words.count;
-	xf_map_free(&f->words);
-	*f = (struct frames){0};
-}
-
-static int add_frame(struct xf_analyzer *a, struct frames *f, uint64_t frame, bool dirtied)
-{
-	uint64_t bit = 1ull << (frame & 31), *word = xf_map_get(&f->words, frame >> 5);
-
-	if (!word) {
-		if (a->frame_words >= MAX_FRAME_WORDS) {
-			a->findings[XF_FINDING_FRAMES]++;
-			return 0;
-		}
-		word = xf_map_put(&f->words, frame >> 5);
-		if (!word)
-			return xf_fail_nomem(a->err);
-		a->frame_words++;
-	}
-	f->seen += !(*word & bit);
-	*word |= bit;
-	if (dirtied) {
-		f->dirtied += !(*word & bit << 32);
-		*word |= bit << 32;
-	}
-	return 0;
-}
-
-/* What is in from, and not in to yet. */
-static int join_frames(struct xf_analyzer *a, struct frames *to, const struct frames *from)
-{
-	uint64_t key, word;
-	size_t cursor = 0;
-	int code = 0;
-
-	while (!code && xf_map_next(&from->words, &cursor, &key, &word))
-		for (unsigned i = 0; i < 32 && !code; i++)
-			if (word >> i & 1)
-				code = add_frame(a, to, key << 5 | i, word >> (32 + i) & 1);
-	return code;
-}
 
 static sqlite3_stmt *statement(struct xf_analyzer *a, enum xf_statement which, int64_t id)
 {
@@ -103,6 +57,11 @@ static int run(struct xf_analyzer *a, sqlite3_stmt *stmt)
 
 	sqlite3_reset(stmt);
 	return code;
+}
+
+static const char *sure(const struct xf_episode *e)
+{
+	return e->by_pause ? "pause" : "domctl";
 }
 
 /* Writes the round that is over, if there is one. */
@@ -124,13 +83,14 @@ static int write_before(struct xf_analyzer *a, struct xf_episode *e, const char 
 		sqlite3_bind_int64(stmt, 7, (int64_t)r->frames.dirtied);
 	}
 	sqlite3_bind_text(stmt, 8, ended_by, -1, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 9, sure(e), -1, SQLITE_STATIC);
 	code = run(a, stmt);
-	free_frames(a, &r->frames);
+	xf_frames_free(a, &r->frames);
 	*r = (struct round){0};
 	return code;
 }
 
-/* Another domain's domctl: the bitmap may be read and cleaned here. */
+/* The bitmap may be read and cleaned here. */
 static int next_round(struct xf_analyzer *a, struct xf_episode *e, uint64_t tsc)
 {
 	int code = 0;
@@ -143,6 +103,39 @@ static int next_round(struct xf_analyzer *a, struct xf_episode *e, uint64_t tsc)
 	}
 	e->current.tsc_start = tsc;
 	return code;
+}
+
+/* Rounds were told by domctls so far: they are one round, which the first pause ends. */
+static int join_rounds(struct xf_analyzer *a, struct xf_episode *e)
+{
+	int code = run(a, statement(a, XF_DELETE_ROUNDS, e->id));
+	sqlite3_stmt *stmt = statement(a, XF_MOVE_PAGES, e->id);
+
+	sqlite3_bind_int64(stmt, 2, 1);
+	sqlite3_bind_int64(stmt, 3, e->first_page);
+	if (!code)
+		code = run(a, stmt);
+	xf_frames_free(a, &e->before.frames);
+	xf_frames_free(a, &e->current.frames);
+	e->before = (struct round){0};
+	e->current = (struct round){.tsc_start = e->first_round, .fixups = e->fixups};
+	e->rounds = e->round_pages = 0;
+	return code ? code : xf_frames_join(a, &e->current.frames, &e->frames);
+}
+
+/* Takes a pause that came since the last fixup. */
+static int take_pause(struct xf_analyzer *a, struct xf_domain *d, bool at_end)
+{
+	struct xf_pause_taken taken;
+	struct xf_episode *e = d->episode;
+	int code = 0;
+
+	if (!xf_pause_take(d, at_end, &taken))
+		return 0;
+	if (!e->by_pause)
+		code = join_rounds(a, e);
+	e->by_pause = true;
+	return code ? code : next_round(a, e, taken.tsc);
 }
 
 static int write_episode(
@@ -167,6 +160,8 @@ static int write_episode(
 	sqlite3_bind_text(stmt, 12, ended_by, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(stmt, 13, e->first_event);
 	sqlite3_bind_int64(stmt, 14, e->last_event);
+	sqlite3_bind_text(stmt, 15, "shadow", -1, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 16, sure(e), -1, SQLITE_STATIC);
 	return run(a, stmt);
 }
 
@@ -176,9 +171,9 @@ static void drop(struct xf_analyzer *a, struct xf_domain *d)
 
 	if (!e)
 		return;
-	free_frames(a, &e->frames);
-	free_frames(a, &e->current.frames);
-	free_frames(a, &e->before.frames);
+	xf_frames_free(a, &e->frames);
+	xf_frames_free(a, &e->current.frames);
+	xf_frames_free(a, &e->before.frames);
 	free(e);
 	d->episode = NULL;
 	a->nepisodes--;
@@ -192,10 +187,13 @@ static int end_episode(struct xf_analyzer *a, struct xf_domain *d, bool over, co
 
 	if (!e)
 		return 0;
+	code = take_pause(a, d, true);
+	if (code)
+		return code;
 	if (over && e->before.fixups && e->current.fixups) {
 		e->before.fixups += e->current.fixups;
 		e->before.tsc_end = e->tsc_end;
-		code = join_frames(a, &e->before.frames, &e->current.frames);
+		code = xf_frames_join(a, &e->before.frames, &e->current.frames);
 	} else if (e->current.fixups) {
 		code = write_before(a, e, "domctl");
 		e->before = e->current;
@@ -216,6 +214,7 @@ static struct xf_episode *begin(
 	struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
 {
 	struct xf_episode *e = calloc(1, sizeof(*e));
+	struct xf_pause_taken taken;
 
 	if (!e) {
 		xf_fail_nomem(a->err);
@@ -224,7 +223,12 @@ static struct xf_episode *begin(
 	e->id = ++a->next_episode;
 	e->tsc_start = event->tsc;
 	e->first_event = a->event_id;
-	e->current.tsc_start = a->domctl && d->seen_outside ? a->domctl : event->tsc;
+	e->by_pause = xf_pause_take(d, false, &taken);
+	e->current.tsc_start = e->by_pause		      ? taken.tsc
+			       : a->domctl && d->seen_outside ? a->domctl
+							      : event->tsc;
+	e->first_round = e->current.tsc_start;
+	e->first_page = a->page_row + 1;
 	/* without an ordinary fault before it, it may have begun before the capture */
 	e->cut = !d->seen_outside;
 	d->episode = e;
@@ -234,12 +238,18 @@ static struct xf_episode *begin(
 
 static int fixup(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
 {
-	struct xf_episode *e = d->episode ? d->episode : begin(a, d, event);
+	bool open = d->episode != NULL;
+	struct xf_episode *e = open ? d->episode : begin(a, d, event);
+	uint64_t before;
 	bool dirtied = event->has & XF_HAS_PTE && (event->pte & PTE_DIRTY) == PTE_DIRTY;
 	int code = 0;
 
 	if (!e)
 		return -XF_INTERNAL;
+	if (open)
+		code = take_pause(a, d, false);
+	if (code)
+		return code;
 	e->tsc_end = event->tsc;
 	e->last_event = a->event_id;
 	e->fixups++;
@@ -249,8 +259,13 @@ static int fixup(struct xf_analyzer *a, struct xf_domain *d, const struct xf_eve
 	if (!(event->has & XF_HAS_FRAME))
 		return 0;
 	e->has_frames = true;
-	code = add_frame(a, &e->frames, event->frame, dirtied);
-	return code ? code : add_frame(a, &e->current.frames, event->frame, dirtied);
+	code = xf_frames_add(a, &e->frames, event->frame, dirtied);
+	before = e->current.frames.dirtied;
+	if (!code)
+		code = xf_frames_add(a, &e->current.frames, event->frame, dirtied);
+	if (code || e->current.frames.dirtied == before)
+		return code;
+	return xf_rows_episode_page(a, e->id, e->rounds + (e->before.fixups != 0) + 1, event);
 }
 
 static int fault(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
@@ -286,7 +301,7 @@ static int domctl(struct xf_analyzer *a, const struct xf_domain *by, const struc
 	while (!code && a->nepisodes && xf_map_next(&a->domains, &cursor, &id, &value)) {
 		struct xf_domain *d = (struct xf_domain *)(uintptr_t)value;
 
-		if (d->episode && d != by)
+		if (d->episode && d != by && !d->episode->by_pause)
 			code = next_round(a, d->episode, event->tsc);
 	}
 	return code;

@@ -40,11 +40,20 @@ static const char *const sql[XF_STATEMENTS] = {
 	[XF_ADD_COW] = "UPDATE sequence SET cow_faults = cow_faults + 1 WHERE sequence_id = ?",
 	[XF_INSERT_EPISODE] =
 		"INSERT OR REPLACE INTO episode (episode_id, domid, tsc_start, tsc_end, fixups, pages, dirtied,"
-		" round_pages, rounds, faults, complete, ended_by, first_event, last_event)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		" round_pages, rounds, faults, complete, ended_by, first_event, last_event, mechanism, sure,"
+		" unread) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	[XF_INSERT_ROUND] =
 		"INSERT INTO episode_round (episode_id, round, tsc_start, tsc_end, fixups, pages, dirtied,"
-		" ended_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		" ended_by, sure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[XF_DELETE_ROUNDS] = "DELETE FROM episode_round WHERE episode_id = ?",
+	[XF_INSERT_PAGE] =
+		"INSERT INTO episode_page (page_id, episode_id, round, frame, rip, event_id)"
+		" VALUES (?, ?, ?, ?, ?, ?)",
+	[XF_MOVE_PAGES] =
+		"UPDATE episode_page SET round = ?2 WHERE page_id >= ?3 AND episode_id = ?1",
+	[XF_INSERT_EPISODE_VCPU] =
+		"INSERT OR REPLACE INTO episode_vcpu (episode_id, vcpu, fixups, cycles, recalcs,"
+		" recalc_cycles, paused) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[XF_INSERT_FLUSH] = "INSERT INTO flush VALUES (?, ?, ?, ?, ?, ?)",
 	[XF_SET_COW] = "UPDATE fork SET cow_faults = ?2 WHERE fork_id = ?1",
 };
@@ -282,6 +291,21 @@ int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	add_text(stmt, 4, reaches[reach]);
 	add(stmt, 5, f->n);
 	add_if(stmt, 6, f->has_cpus, f->cpus);
+	return run(a, stmt);
+}
+
+int xf_rows_episode_page(
+	struct xf_analyzer *a, int64_t episode_id, uint64_t round, const struct xf_event *event)
+{
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_PAGE];
+	int at = 1;
+
+	at = add(stmt, at, (uint64_t)++a->page_row);
+	at = add(stmt, at, (uint64_t)episode_id);
+	at = add(stmt, at, round);
+	at = add(stmt, at, event->frame);
+	at = add_if(stmt, at, event->has & XF_HAS_RIP, event->rip);
+	add(stmt, at, (uint64_t)a->event_id);
 	return run(a, stmt);
 }
 

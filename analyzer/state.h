@@ -143,6 +143,7 @@ struct xf_vcpu {
 	uint64_t previous; /* of the one before, while an event is looked at */
 	struct xf_handler handler;
 	uint64_t change; /* number of its change that is under way, from 1; 0 = none */
+	uint64_t domctl; /* TSC of the domctl hypercall it is in, 0 = none */
 	bool cut; /* a loss, or the start of the capture, and nothing since that shows a new beginning */
 	struct xf_sequence *run; /* of emulated writes */
 	struct xf_fork *fork;	 /* running or suspended here last */
@@ -175,6 +176,24 @@ struct xf_queue {
 	size_t head, count, room;
 };
 
+#define XF_PAUSE_WORDS 4
+
+/* The pause of a domain that is under way, or was the last: pause.c. */
+struct xf_pause {
+	const struct xf_vcpu *by;	 /* whose domctl asked for it */
+	uint64_t domctl;		 /* TSC of that */
+	uint64_t asleep[XF_PAUSE_WORDS]; /* vCPUs, one bit each */
+	uint64_t tsc;			 /* of the last of them */
+	unsigned count;			 /* pauses since one was taken */
+	bool whole;			 /* all its vCPUs */
+	bool ready, resumed;		 /* not yet taken; the domain may run again */
+};
+
+struct xf_pause_taken {
+	uint64_t tsc;
+	unsigned count; /* of pauses without anything between them */
+};
+
 struct xf_domain {
 	uint32_t id;
 	bool known;
@@ -194,8 +213,10 @@ struct xf_domain {
 	struct xf_map floating; /* pCPU -> struct xf_queue: shadow.c */
 	size_t nfloating;
 	struct xf_episode *episode; /* in shadow mode: episode.c */
-	bool pv;		    /* it has PV records */
-	bool seen_outside;	    /* it took faults outside of shadow mode */
+	struct xf_hap *hap;	    /* in log-dirty mode with nested paging: hap.c */
+	struct xf_pause pause;
+	bool pv;	   /* it has PV records */
+	bool seen_outside; /* it took faults outside of shadow mode */
 };
 
 /* What is known of one page-table page: cow.c. */
@@ -239,6 +260,10 @@ enum xf_statement {
 	XF_INSERT_FLUSH,
 	XF_INSERT_EPISODE,
 	XF_INSERT_ROUND,
+	XF_DELETE_ROUNDS,
+	XF_INSERT_PAGE,
+	XF_MOVE_PAGES,
+	XF_INSERT_EPISODE_VCPU,
 	XF_STATEMENTS,
 };
 
@@ -250,15 +275,20 @@ struct xf_analyzer {
 	struct xf_map cow;     /* fork id -> COW breaks */
 	struct xf_map cow_new; /* fork id -> 1: the row does not know the latest of them */
 	int64_t next_fork, next_sequence, next_episode;
-	size_t nepisodes;     /* open ones */
-	size_t frame_words;   /* of their sets of frames */
-	uint64_t domctl;      /* TSC of the last one, 0 = none */
-	int64_t event_id;     /* the current event */
-	struct xf_vcpu *last; /* whose the event before it was, NULL = none */
+	size_t nepisodes;		   /* open ones */
+	size_t frame_words;		   /* of their sets of frames */
+	uint64_t domctl;		   /* TSC of the last one, 0 = none */
+	const struct xf_vcpu *domctl_vcpu; /* whose, NULL = none yet */
+	int64_t page_row;		   /* last row of episode_page */
+	int64_t event_id;		   /* the current event */
+	struct xf_vcpu *last;		   /* whose the event before it was, NULL = none */
 	uint64_t findings[XF_FINDING_COUNT];
 	struct xf_flushes flushes[XF_CAUSES][XF_REACHES]; /* outside of forks */
 	struct xf_error *err;				  /* of the current call */
 };
+
+/* analyzer.c: the domain, made if it is new; NULL = out of memory */
+struct xf_domain *xf_domain_of(struct xf_analyzer *a, bool known, uint32_t id);
 
 /* rows.c: what goes into the tables */
 int xf_rows_prepare(struct xf_analyzer *a);
@@ -277,6 +307,9 @@ int xf_rows_add_fork_spurious(struct xf_analyzer *a, int64_t fork_id);
 int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id);
 int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	enum xf_cause cause, enum xf_reach reach, const struct xf_flushes *f);
+/* One more page of a round: the event's frame, and its instruction. */
+int xf_rows_episode_page(
+	struct xf_analyzer *a, int64_t episode_id, uint64_t round, const struct xf_event *event);
 const char *xf_rows_mechanism(const struct xf_fork *fork);
 void xf_rows_finalize(struct xf_analyzer *a);
 
@@ -353,6 +386,18 @@ void xf_episode_lost(struct xf_domain *d);
 int xf_episode_flush(struct xf_analyzer *a);
 int xf_episode_finish(struct xf_analyzer *a, struct xf_domain *d);
 void xf_episode_free(struct xf_analyzer *a, struct xf_domain *d);
+
+/* pause.c: pauses of a whole domain inside a domctl */
+int xf_pause_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+/* The latest pause that no event lies in any more (at_end: none will), once. */
+bool xf_pause_take(struct xf_domain *d, bool at_end, struct xf_pause_taken *taken);
+
+/* hap.c: a domain with nested paging in log-dirty mode */
+int xf_hap_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_hap_end(struct xf_analyzer *a, struct xf_domain *d, const char *ended_by);
+void xf_hap_lost(struct xf_domain *d);
+int xf_hap_flush(struct xf_analyzer *a, struct xf_domain *d);
+void xf_hap_free(struct xf_analyzer *a, struct xf_domain *d);
 
 /* flush.c: TLB flushes, of a fork or (fork NULL) of what is outside of forks */
 void xf_flush_hook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);

@@ -23,6 +23,19 @@ void xf_warn(const char *format, ...)
 	fputc('\n', stderr);
 }
 
+void xf_tell_newfile(const struct xf_newfile *file)
+{
+	if (file->dead)
+		xf_warn("%u unfinished file%s of runs that were killed %s removed from the folder "
+			"of %s",
+			file->dead, file->dead == 1 ? "" : "s", file->dead == 1 ? "was" : "were",
+			file->path);
+	if (file->leftovers)
+		xf_warn("%s-wal, -shm or -journal were left by a run that was killed: they do not "
+			"belong to the new database and are removed",
+			file->path);
+}
+
 int xf_need_args(const struct xf_options *options, int n, struct xf_error *err)
 {
 	if (options->nargs == n)

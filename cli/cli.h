@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "common/error.h"
+#include "common/newfile.h"
 #include "cli/options.h"
 #include "common/progress.h"
 #include "collector/trace/reader.h"
@@ -22,6 +23,9 @@ char *xf_drain_path(void);
 
 /* A warning on stderr, one line. */
 void xf_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What making the file showed: leftovers of runs that were killed, and that they go. */
+void xf_tell_newfile(const struct xf_newfile *file);
 
 /* Exactly n positional arguments, or a usage error that shows the command's form. */
 int xf_need_args(const struct xf_options *options, int n, struct xf_error *err);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* xenfault analyze: rebuilds the derived tables.  In: DB.  Out: the same DB. */
+#include <unistd.h>
+
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
 #include "cli/symbolize.h"
+#include "common/filelock.h"
 #include "schemas/db.h"
 
 static int store_hz(sqlite3 *db, uint64_t hz, struct xf_error *err)
@@ -28,10 +31,12 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 {
 	struct xf_progress progress = {.step = 65536, .show = show_events};
 	sqlite3 *db = NULL;
-	int code = xf_need_args(options, 1, err);
+	int lock = -1, code = xf_need_args(options, 1, err);
 
 	if (!code)
 		code = xf_db_open(&db, options->args[0], 0, err);
+	if (!code)
+		code = xf_filelock_claim(options->args[0], XF_WRITER_ANALYZE, &lock, err);
 	if (!code)
 		code = xf_analyze(db, &progress, err);
 	if (!code && options->cpu_hz)
@@ -44,6 +49,8 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 			code = xf_db_exec(db, "COMMIT", err);
 	}
 	sqlite3_close(db);
+	if (lock >= 0)
+		close(lock);
 	return code;
 }
 

@@ -13,7 +13,7 @@
 #include "collector/trace/reader.h"
 #include "common/map.h"
 #include "schemas/db.h"
-#include "schemas/row.h"
+#include "schemas/scan.h"
 #include "schemas/xen.h"
 
 /* The columns of the view `events`, in its order. */
@@ -62,8 +62,10 @@ struct events {
 	const struct xf_options *options;
 	/* one of the two is the source */
 	sqlite3 *db;
-	sqlite3_stmt *stmt;
-	struct xf_dictionary dictionary;
+	struct xf_event_scan scan;
+	sqlite3_stmt *ends; /* with --fork: last events of its sequences, on the next one */
+	int64_t next_end;
+	struct xf_event of; /* and domain and vCPU of the fork */
 	struct xf_reader *reader;
 	struct xf_pump *pump;
 	int64_t last_id;
@@ -260,12 +262,8 @@ static int next(struct events *e, int64_t *id, struct xf_event *event, struct xf
 {
 	int code;
 
-	if (e->stmt) {
-		code = xf_db_step(e->stmt, err);
-		if (code == 1)
-			xf_event_of_row(&e->dictionary, e->stmt, id, event);
-		return code;
-	}
+	if (e->db)
+		return xf_event_scan_next(&e->scan, id, event, err);
 	do {
 		code = xf_pump_next(e->pump, event, err);
 	} while (code == XF_AGAIN && !xf_stop_requested());
@@ -275,10 +273,23 @@ static int next(struct events *e, int64_t *id, struct xf_event *event, struct xf
 	return code;
 }
 
-static bool wanted(const struct events *e, const struct xf_event *event)
+/* Of a fork: what its vCPU did, and whoever ended a sequence of it. */
+static bool of_fork(struct events *e, int64_t id, const struct xf_event *event)
+{
+	while (e->next_end && e->next_end < id)
+		e->next_end = xf_db_step(e->ends, NULL) == 1 ? sqlite3_column_int64(e->ends, 0) : 0;
+	if (event->kind == XF_LOST || id == e->next_end)
+		return true;
+	return (event->has & XF_HAS_OWNER) == (e->of.has & XF_HAS_OWNER) &&
+	       event->domid == e->of.domid && event->vcpu == e->of.vcpu;
+}
+
+static bool wanted(struct events *e, int64_t id, const struct xf_event *event)
 {
 	const struct xf_options *o = e->options;
 
+	if (e->ends && !of_fork(e, id, event))
+		return false;
 	if (o->domid >= 0 && !(event->has & XF_HAS_OWNER && event->domid == o->domid &&
 				     (o->vcpu < 0 || event->vcpu == o->vcpu)))
 		return false;
@@ -303,7 +314,7 @@ static int print(struct events *e, struct xf_error *err)
 				return code;
 		}
 		first = false;
-		if (!wanted(e, &event))
+		if (!wanted(e, id, &event))
 			continue;
 		if (o->format == XF_FORMAT_TEXT)
 			text_row(e, &event);
@@ -316,13 +327,42 @@ static int print(struct events *e, struct xf_error *err)
 	return code < 0 ? code : 0;
 }
 
-/* Events of a fork: those of its vCPU, and of any vCPU that touched its hooked pages, in its time. */
+/* The events of a fork's time, from and to; what of_fork() needs. */
+static int find_fork(struct events *e, int64_t *from, int64_t *to, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(e->db, &stmt,
+		"SELECT domid, vcpu, first_event, last_event FROM fork WHERE fork_id = ?", err);
+
+	if (code)
+		return code;
+	sqlite3_bind_int64(stmt, 1, e->options->fork);
+	code = xf_db_step(stmt, err);
+	if (code == 1) {
+		e->of.domid = (uint16_t)sqlite3_column_int(stmt, 0);
+		e->of.vcpu = (uint16_t)sqlite3_column_int(stmt, 1);
+		e->of.has = sqlite3_column_type(stmt, 0) == SQLITE_NULL ? 0 : XF_HAS_OWNER;
+		*from = sqlite3_column_int64(stmt, 2);
+		*to = sqlite3_column_int64(stmt, 3);
+	}
+	sqlite3_finalize(stmt);
+	if (!code)
+		return xf_fail(err, XF_USAGE, "there is no fork %lld; xenfault forks lists them",
+			(long long)e->options->fork);
+	if (code == 1)
+		code = xf_db_prepare(e->db, &e->ends,
+			"SELECT last_event FROM sequence WHERE fork_id = ? ORDER BY 1", err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(e->ends, 1, e->options->fork);
+	e->next_end = 1;
+	return 0;
+}
+
 static int open_db(struct events *e, const char *path, struct xf_error *err)
 {
 	const struct xf_options *o = e->options;
-	sqlite3_str *sql;
-	char *text;
-	int64_t first = 0;
+	int64_t first = 0, from = 1, to = INT64_MAX;
 	int code = xf_db_open(&e->db, path, 1, err);
 
 	if (!code)
@@ -335,37 +375,9 @@ static int open_db(struct events *e, const char *path, struct xf_error *err)
 		code = xf_time_range(o, e->tsc_first, e->hz, &e->range, err);
 	if (!code)
 		code = load_names(e, err);
-	if (!code)
-		code = xf_dictionary_load(&e->dictionary, e->db, err);
-	if (code)
-		return code;
-	sql = sqlite3_str_new(NULL);
-	sqlite3_str_appendall(sql, "SELECT " XF_EVENT_ROW);
-	if (o->fork >= 0) {
-		int64_t n;
-
-		sqlite3_str_appendf(sql,
-			" JOIN event_place p ON p.place = e.place JOIN event_type t ON t.type = e.type,"
-			" (SELECT domid AS d, vcpu AS v, first_event AS a, last_event AS b FROM fork"
-			" WHERE fork_id = %lld) WHERE e.event_id BETWEEN a AND b AND (p.vcpu IS v AND p.domid IS d"
-			" OR e.event_id IN (SELECT last_event FROM sequence WHERE fork_id = %lld)"
-			" OR t.kind = %d)",
-			(long long)o->fork, (long long)o->fork, XF_LOST);
-		text = sqlite3_mprintf(
-			"SELECT count(*) FROM fork WHERE fork_id = %lld", (long long)o->fork);
-		code = text ? xf_db_int(e->db, text, &n, err) : xf_fail_nomem(err);
-		sqlite3_free(text);
-		if (!code && !n)
-			code = xf_fail(err, XF_USAGE,
-				"there is no fork %lld; xenfault forks lists them",
-				(long long)o->fork);
-	}
-	sqlite3_str_appendall(sql, " ORDER BY e.event_id");
-	text = sqlite3_str_finish(sql);
-	if (!code)
-		code = text ? xf_db_prepare(e->db, &e->stmt, text, err) : xf_fail_nomem(err);
-	sqlite3_free(text);
-	return code;
+	if (!code && o->fork >= 0)
+		code = find_fork(e, &from, &to, err);
+	return code ? code : xf_event_scan_open(&e->scan, e->db, from, to, false, err);
 }
 
 static int open_trace(struct events *e, const char *path, struct xf_error *err)
@@ -436,10 +448,10 @@ static int run_events(struct xf_options *options, struct xf_error *err)
 	while (xf_map_next(&e.names, &cursor, &key, &name))
 		free((void *)(uintptr_t)name);
 	xf_map_free(&e.names);
-	xf_dictionary_free(&e.dictionary);
 	xf_namer_free(e.namer);
 	xf_reader_close(e.reader);
-	sqlite3_finalize(e.stmt);
+	xf_event_scan_close(&e.scan);
+	sqlite3_finalize(e.ends);
 	sqlite3_close(e.db);
 	return code;
 }

@@ -15,6 +15,9 @@
 
 #define FORK_OF(column) "(SELECT " column " FROM forks WHERE fork_id = :fork)"
 
+#define EVENT_FROM "event_id IN (SELECT event_id FROM events WHERE tsc >= :from)"
+#define EVENT_TO   "event_id IN (SELECT event_id FROM events WHERE tsc <= :to)"
+
 /* What the filters mean to a view; NULL = the view is not filtered by it. */
 static const struct view {
 	const char *name, *order;
@@ -47,6 +50,13 @@ static const struct view {
 		NULL, NULL, "(tsc_end - tsc_start)"},
 	{"episode_forks", "episode_id, pt_pages, ptes_per_page", NULL, NULL, "domid = :domid", NULL,
 		NULL, NULL},
+	{"dirty", "episode_id, gfn", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
+	{"dirty_rounds", "event_id", EVENT_FROM, EVENT_TO, "domid = :domid", NULL, NULL, NULL},
+	{"episode_vcpus", "episode_id, vcpu", NULL, NULL, "domid = :domid", "vcpu = :vcpu", NULL,
+		NULL},
+	{"npfs", "event_id", "tsc >= :from", "tsc <= :to", "domid = :domid", "vcpu = :vcpu", NULL,
+		"(tsc - (SELECT tsc_first FROM trace))"},
+	{"mmio", "domid, gfn, rip", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
 	/* whose records were lost nobody knows, so that no domain's view is without them */
 	{"losses", "tsc_last, pcpu", "ifnull(tsc_last >= :from, 1)", "ifnull(tsc_first <= :to, 1)",
 		NULL, NULL,
@@ -57,10 +67,15 @@ static const struct view {
 
 #define NVIEWS (sizeof(views) / sizeof(views[0]))
 
+const char *xf_export_view(size_t n)
+{
+	return n < NVIEWS ? views[n].name : NULL;
+}
+
 static const struct view *view_by_name(const char *name, struct xf_error *err)
 {
 	struct xf_suggest suggest = xf_suggest_for(name);
-	char all[256] = "";
+	char all[400] = "";
 
 	for (size_t i = 0; i < NVIEWS; i++) {
 		if (!strcmp(views[i].name, name))
@@ -331,13 +346,14 @@ static const struct xf_option export_options[] = {
 	{"to", 0, "FORMAT", "perfetto, csv, jsonl or postgresql (not a time here)",
 		XF_TEXT(struct xf_export_options, to_format), "perfetto csv jsonl postgresql"},
 	{"view", 0, "NAME", "the view to write as csv or jsonl",
-		XF_TEXT(struct xf_export_options, view),
-		"trace events forks pt_sequences spurious_faults flushes episodes rounds episode_forks losses"},
+		XF_TEXT(struct xf_export_options, view), XF_VIEWS},
 	XF_OPT_DOMAIN,
 	XF_OPT_FROM,
 	XF_OPT_UNTIL,
 	XF_OPT_FORK,
 	XF_OPT_CPU_HZ,
+	{"detail", 0, NULL, "perfetto: every event too, not only forks, pages and losses",
+		XF_FLAG(struct xf_export_options, detail), NULL},
 	{"host", 0, "NAME", "the host's name there; of a fleet: only this one",
 		XF_TEXT(struct xf_export_options, host), NULL},
 	{"schema", 0, NULL, "the tables and views for it, instead of a DB",

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "cli/export.h"
 #include "common/suggest.h"
 
 struct help_options {
@@ -78,6 +79,17 @@ int xf_no_command(const char *name, struct xf_error *err)
 		xf_suggest_text(&suggest));
 }
 
+static void print_values(FILE *file, const struct xf_option *option)
+{
+	const char *view;
+
+	if (!option->values || strcmp(option->values, XF_VIEWS) != 0)
+		fputs(option->values ? option->values : "-", file);
+	else
+		for (size_t i = 0; (view = xf_export_view(i)); i++)
+			fprintf(file, "%s%s", i ? " " : "", view);
+}
+
 /*
  * All commands, options and exit statuses, one a line with tabs between; manual pages and completions
  * are made of it.  C name arguments summary; O command key name argument help values; E status text;
@@ -91,11 +103,13 @@ static void print_table(FILE *file)
 		fprintf(file, "C\t%s\t%s\t%s\n", (*c)->name,
 			*(*c)->arguments ? (*c)->arguments : "-", (*c)->summary);
 	for (const struct xf_command *const *c = xf_commands; *c; c++)
-		for (size_t i = 0; (option = xf_command_option(*c, i)); i++)
-			fprintf(file, "O\t%s\t%c\t%s\t%s\t%s\t%s\n", (*c)->name,
+		for (size_t i = 0; (option = xf_command_option(*c, i)); i++) {
+			fprintf(file, "O\t%s\t%c\t%s\t%s\t%s\t", (*c)->name,
 				option->key ? option->key : '-', option->name,
-				option->argument ? option->argument : "-", option->help,
-				option->values ? option->values : "-");
+				option->argument ? option->argument : "-", option->help);
+			print_values(file, option);
+			putc('\n', file);
+		}
 	fprintf(file, "E\t0\t%s\n", xf_code_text(XF_OK));
 	for (int code = 1; code < XF_CODES; code++)
 		fprintf(file, "E\t%d\t%s\n", xf_exit_status((enum xf_code)code),

@@ -122,8 +122,10 @@ static int run_import(struct xf_options *options, struct xf_error *err)
 	if (!code)
 		code = xf_reader_open(&import.reader, source, err);
 	if (!code)
-		code = xf_store_create(&import.store, path, options->force, err);
+		code = xf_store_create(
+			&import.store, path, options->force ? XF_NEWFILE_FORCE : 0, err);
 	if (!code) {
+		xf_tell_newfile(xf_store_file(import.store));
 		code = fill(&import, err);
 		if (code)
 			xf_store_abort(import.store);

@@ -5,9 +5,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "common/filelock.h"
 #include "schemas/db.h"
 #include "schemas/fleet.h"
 
@@ -37,6 +39,7 @@ static int check(const struct xf_options *o, struct xf_error *err)
 	for (int i = 0; i < o->nargs && !code; i++) {
 		const char *argument = o->args[i], *mark = strchr(argument, '=');
 		size_t length = mark ? (size_t)(mark - argument) : 0;
+		struct xf_holder holder;
 		sqlite3 *db = NULL;
 
 		code = check_host(argument, length, err);
@@ -47,6 +50,8 @@ static int check(const struct xf_options *o, struct xf_error *err)
 		/* a host of another fleet would have to be looked at through its views */
 		if (!code && access(mark + 1, F_OK))
 			code = xf_fail_errno(err, XF_IO, "cannot read %s", mark + 1);
+		if (!code && xf_filelock_held_at(mark + 1, &holder))
+			code = xf_filelock_refuse(mark + 1, &holder, err);
 		if (!code)
 			code = xf_db_open(&db, mark + 1, 1, err);
 		sqlite3_close(db);
@@ -54,19 +59,45 @@ static int check(const struct xf_options *o, struct xf_error *err)
 	return code;
 }
 
-static int open_fleet(sqlite3 **db, const char *path, bool *made, struct xf_error *err)
+/* The fleet while hosts are loaded into it. */
+struct fleet {
+	sqlite3 *db;
+	struct xf_newfile *made; /* NULL: it was there before */
+	int lock;
+};
+
+static int open_fleet(struct fleet *fleet, const char *path, struct xf_error *err)
 {
+	struct stat st;
 	int code;
 
-	*made = access(path, F_OK) != 0;
-	if (!*made)
-		return xf_db_open_fleet(db, path, 0, err);
-	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+	if (!lstat(path, &st)) {
+		code = xf_db_open_fleet(&fleet->db, path, 0, err);
+		return code ? code : xf_filelock_claim(path, XF_WRITER_MAKE, &fleet->lock, err);
+	}
+	code = xf_newfile_open(&fleet->made, path, XF_NEWFILE_DATABASE, err);
+	if (code)
+		return code;
+	xf_tell_newfile(fleet->made);
+	if (sqlite3_open_v2(fleet->made->working, &fleet->db, SQLITE_OPEN_READWRITE, NULL) !=
 		SQLITE_OK)
-		return *db ? xf_fail(err, XF_IO, "cannot write %s: %s", path, sqlite3_errmsg(*db))
-			   : xf_fail_nomem(err);
-	code = xf_db_exec(*db, "PRAGMA page_size = 8192", err);
-	return code ? code : xf_fleet_create(*db, err);
+		return fleet->db ? xf_db_fail(fleet->db, path, err) : xf_fail_nomem(err);
+	code = xf_db_exec(fleet->db, "PRAGMA page_size = 8192; PRAGMA synchronous = OFF", err);
+	return code ? code : xf_fleet_create(fleet->db, err);
+}
+
+/* A new fleet gets its name once there is a host in it. */
+static int close_fleet(struct fleet *fleet, int done, struct xf_error *err)
+{
+	int code = 0;
+
+	sqlite3_close(fleet->db);
+	if (fleet->made && done)
+		code = xf_newfile_place(fleet->made, err);
+	xf_newfile_close(fleet->made);
+	if (fleet->lock >= 0)
+		close(fleet->lock);
+	return code;
 }
 
 static int stop(void *data)
@@ -77,28 +108,25 @@ static int stop(void *data)
 
 static int run_merge(struct xf_options *options, struct xf_error *err)
 {
-	sqlite3 *db = NULL;
-	bool made = false;
-	int done = 0, code = check(options, err);
+	struct fleet fleet = {.lock = -1};
+	int done = 0, closed, code = check(options, err);
 
 	if (!code)
-		code = open_fleet(&db, options->output, &made, err);
-	if (db)
-		sqlite3_progress_handler(db, 100000, stop, NULL);
+		code = open_fleet(&fleet, options->output, err);
+	if (fleet.db)
+		sqlite3_progress_handler(fleet.db, 100000, stop, NULL);
 	for (; !code && done < options->nargs; done += !code) {
 		const char *mark = strchr(options->args[done], '=');
 		char *host = strndup(options->args[done], (size_t)(mark - options->args[done]));
 
-		code = host ? xf_fleet_load(db, host, mark + 1, err) : xf_fail_nomem(err);
+		code = host ? xf_fleet_load(fleet.db, host, mark + 1, err) : xf_fail_nomem(err);
 		free(host);
 	}
-	sqlite3_close(db);
-	if (code && made && !done)
-		unlink(options->output);
-	else if (code && done)
+	closed = close_fleet(&fleet, done, code ? NULL : err);
+	if (code && done && !closed)
 		xf_warn("%d of %d hosts are loaded; those after them are as they were", done,
 			options->nargs);
-	return code;
+	return code ? code : closed;
 }
 
 static const struct xf_option merge_options[] = {

@@ -60,15 +60,15 @@ struct record {
 		stopped; /* seconds; ran: tracing is on; ran, stopped: 0 = not yet */
 	double asked;	 /* when the producer was told to end, 0 = not yet */
 	int sent;	 /* the last signal it got */
+	char *kept;	 /* the name of the database, where its own was taken away */
 	double shown;
 	bool visible;			 /* the status line */
 	uint64_t written, shown_records; /* bytes, records at the last look */
-	uint64_t stored;		 /* events, safe in the database */
 	bool stalled;
 	bool dry; /* the reader has used all that it was given */
 	char *drain_path;
-	bool raw_is_new;
-	char failure[1024]; /* what the drain said, class cut off */
+	struct xf_newfile *raw; /* NULL = not wanted */
+	char failure[1024];	/* what the drain said, class cut off */
 	bool failed, usage;
 	char news[4096]; /* line of the status channel that is not whole yet */
 	size_t nnews;
@@ -136,23 +136,26 @@ static int start_via(struct record *r, struct xf_error *err)
 	return xf_child_producer(&r->producer, argv, false, err);
 }
 
-/* The file that keeps the stream, -1 = none wanted.  What is in it stays until there is a stream. */
+/* Kernel addresses of the whole host are nobody else's business. */
+static unsigned file_flags(const struct record *r)
+{
+	return (r->options->force ? XF_NEWFILE_FORCE : 0) | (geteuid() ? 0 : XF_NEWFILE_PRIVATE);
+}
+
+/* The file that keeps the stream; what has its name stays until there is a stream. */
 static int open_raw(struct record *r, int *raw, struct xf_error *err)
 {
-	const struct record_options *o = r->own;
+	int code;
 
 	*raw = -1;
-	if (!o->raw)
+	if (!r->own->raw)
 		return 0;
-	*raw = open(o->raw, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	r->raw_is_new = *raw >= 0;
-	if (*raw < 0 && errno == EEXIST && o->common.force)
-		*raw = open(o->raw, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	else if (*raw < 0 && errno == EEXIST)
-		return xf_fail(err, XF_IO, "%s exists already; --force replaces it", o->raw);
-	if (*raw < 0)
-		return xf_fail_errno(err, XF_IO, "cannot write %s", o->raw);
-	return 0;
+	code = xf_newfile_open(&r->raw, r->own->raw, file_flags(r), err);
+	if (code)
+		return code;
+	xf_tell_newfile(r->raw);
+	*raw = fcntl(r->raw->fd, F_DUPFD_CLOEXEC, 0);
+	return *raw < 0 ? xf_fail_errno(err, XF_IO, "cannot write %s", r->own->raw) : 0;
 }
 
 /* Takes the status line off the terminal before something else is written there. */
@@ -226,8 +229,10 @@ static int flush_analyzer(void *data, struct xf_error *err)
 static int open_store(struct record *r, struct xf_error *err)
 {
 	struct xf_source *source;
-	int code = xf_spool_source(r->spool, &source, err);
+	int code = r->raw ? xf_newfile_place(r->raw, err) : 0;
 
+	if (!code)
+		code = xf_spool_source(r->spool, &source, err);
 	if (!code)
 		code = xf_reader_open(&r->reader, source, err);
 	if (!code)
@@ -337,8 +342,6 @@ static int take(struct record *r, bool *ended, bool *more, struct xf_error *err)
 	code = xf_store_live_step(r->store, &r->vtab, STEP_EVENTS, flush_analyzer, r, ended, err);
 	*more = code == 1;
 	r->dry = !code;
-	if (code >= 0)
-		r->stored = (uint64_t)r->vtab.last_id;
 	return code < 0 ? code : 0;
 }
 
@@ -389,6 +392,18 @@ static void stop(struct record *r)
 		(unsigned long long)(state.waiting >> 20));
 }
 
+/* A capture whose file was removed or replaced would go nowhere: it ends, and is kept. */
+static void watch_file(struct record *r)
+{
+	if (!r->reader || r->stopped || xf_newfile_is_there(xf_store_file(r->store)))
+		return;
+	clear_line(r);
+	xf_warn("%s was removed or replaced while it was being recorded: the capture ends, and what "
+		"there is of it is kept under another name",
+		r->path);
+	stop(r);
+}
+
 static int start_command(struct record *r, struct xf_error *err)
 {
 	/* with the drain: once tracing is on; else once the stream shows life */
@@ -411,6 +426,7 @@ static int capture(struct record *r, struct xf_error *err)
 		code = start_command(r, err);
 		if (!code && !r->stopped && should_stop(r))
 			stop(r);
+		watch_file(r);
 		if (r->stopped)
 			end_producer(r);
 		if (!code)
@@ -477,6 +493,10 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 	if (!r->reader || !xf_store_db(store))
 		return 0;
 	db = xf_store_db(store);
+	if (xf_store_torn(store)) {
+		xf_analyzer_free(r->analyzer);
+		r->analyzer = NULL;
+	}
 	if (r->analyzer || r->options->nsymbols)
 		code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
 	if (!code && r->analyzer)
@@ -492,7 +512,25 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 		xf_store_abort(store);
 		return code;
 	}
-	return xf_store_live_finish(store, &r->vtab, whole, err);
+	code = xf_store_live_finish(store, &r->vtab, whole, &r->kept, err);
+	if (!code && r->kept)
+		code = xf_fail(err, XF_GONE,
+			"%s was removed or replaced while it was being recorded; what came until "
+			"then is in %s",
+			r->path, r->kept);
+	return code;
+}
+
+/* What a database that could not be finished holds: whether a failed commit counts only SQLite knows. */
+static int64_t stored(const char *path)
+{
+	sqlite3 *db = NULL;
+	int64_t n = 0;
+
+	if (!xf_db_open(&db, path, 1, NULL))
+		xf_db_int(db, "SELECT count(*) FROM event", &n, NULL);
+	sqlite3_close(db);
+	return n;
 }
 
 static void report(struct record *r, bool failed)
@@ -511,13 +549,15 @@ static void report(struct record *r, bool failed)
 	if (stats->lost_records && !r->drain)
 		xf_warn("%llu records were lost: larger trace buffers or fewer event classes lose less",
 			(unsigned long long)stats->lost_records);
-	if (failed)
-		fprintf(stderr, "%s: marked as cut short, holds the first %llu events\n", r->path,
-			(unsigned long long)r->stored);
+	if (failed && !r->kept)
+		fprintf(stderr,
+			"%s: marked as cut short, holds the first %lld events; xenfault analyze makes "
+			"its forks anew\n",
+			r->path, (long long)stored(r->path));
 	else
-		fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n", r->path,
-			(unsigned long long)stats->events, (unsigned long long)stats->records,
-			xf_clock_seconds() - r->began);
+		fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n",
+			r->kept ? r->kept : r->path, (unsigned long long)stats->events,
+			(unsigned long long)stats->records, xf_clock_seconds() - r->began);
 }
 
 /* Name of a capture for which none was given. */
@@ -561,6 +601,8 @@ static int spool_result(struct record *r, struct xf_error *err)
 	if (state.sys == ENOSPC && !raw)
 		return xf_fail(err, XF_IO, "no space is left on the disk of the database (%s)", r->path);
 	errno = state.sys;
+	if (!state.sys && r->raw && fsync(r->raw->fd))
+		state.sys = errno;
 	return state.sys ? xf_fail_errno(err, XF_IO, "cannot keep the stream%s%s",
 				   raw ? " in " : "", raw ? raw : "")
 			 : 0;
@@ -575,8 +617,9 @@ static int run(struct record *r, struct xf_error *err)
 	if (!code)
 		code = r->own->via ? start_via(r, err) : start_drain(r, err);
 	if (!code)
-		code = xf_store_live(
-			&r->store, r->path, r->options->force, r->source, r->cpu_hz, err);
+		code = xf_store_live(&r->store, r->path, file_flags(r), r->source, r->cpu_hz, err);
+	if (!code)
+		xf_tell_newfile(xf_store_file(r->store));
 	if (!code) {
 		code = xf_spool_start(&r->spool, r->producer.out, raw, r->path, err);
 		r->producer.out = -1;
@@ -589,8 +632,6 @@ static int run(struct record *r, struct xf_error *err)
 	if (!code)
 		code = closing;
 	closing = finish(r, whole && !code, code ? NULL : err);
-	if (!r->written && r->raw_is_new)
-		unlink(r->own->raw);
 	return code ? code : closing;
 }
 
@@ -627,7 +668,9 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 	xf_store_abort(r.store);
 	xf_reader_close(r.reader);
 	xf_spool_stop(r.spool);
+	xf_newfile_close(r.raw);
 	free(r.drain_path);
+	free(r.kept);
 	free(path);
 	return code;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/hap.h"
 #include "schemas/db.h"
 
 struct text_column {
@@ -279,7 +280,15 @@ static int tell_no_forks(sqlite3 *db, struct xf_error *err)
 		fputs("no fork was found: the capture has no writes to page tables at all; record the classes\n"
 		      "pv, shadow and sched (xenfault record does, xentrace -e all does)\n",
 			stderr);
-	return 0;
+	return xf_tell_hap(db, XF_HAP_FORKS, err);
+}
+
+static int tell_no_pages(sqlite3 *db, struct xf_error *err)
+{
+	int64_t sequences = 0;
+	int code = xf_db_int(db, "SELECT EXISTS (SELECT 1 FROM sequence)", &sequences, err);
+
+	return code || sequences ? code : xf_tell_hap(db, XF_HAP_FORKS, err);
 }
 
 static int list(const struct listing *l, struct xf_options *o, struct xf_error *err)
@@ -322,6 +331,8 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 			columns, n, o->format, err);
 	if (!code && o->format == XF_FORMAT_TEXT && !strcmp(l->view, "forks"))
 		code = tell_no_forks(db, err);
+	if (!code && o->format == XF_FORMAT_TEXT && !strcmp(l->view, "pt_sequences"))
+		code = tell_no_pages(db, err);
 	if (!code && o->format == XF_FORMAT_TEXT)
 		code = xf_print_doubts(db, err);
 	if (columns != text_columns && columns)

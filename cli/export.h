@@ -14,7 +14,7 @@
 struct xf_export_options {
 	struct xf_options common;
 	const char *to_format, *view, *host; /* NULL = not given */
-	bool schema;
+	bool schema, detail;
 };
 
 struct xf_export {
@@ -37,5 +37,8 @@ xf_exporter xf_export_csv, xf_export_jsonl, xf_export_perfetto;
  */
 int xf_export_select(struct xf_export *x, sqlite3_stmt **stmt, const char *view,
 	const char *columns, const char *and, const char *order, struct xf_error *err);
+
+/* Name of the n-th view that can be exported; NULL behind the last. */
+const char *xf_export_view(size_t n);
 
 #endif

@@ -23,6 +23,7 @@
 	X(policy)   \
 	X(diff)     \
 	X(episodes) \
+	X(dirty)    \
 	X(verify)   \
 	X(sql)      \
 	X(merge)    \

@@ -56,6 +56,9 @@ struct xf_options {
 	int nsymbols;
 };
 
+/* Instead of values: the views that export writes; see cli/export.h. */
+#define XF_VIEWS "@views"
+
 /*
  * One option.  set() reads value (NULL where the option takes none) into the field of the options
  * struct that begins offset bytes in; it returns 0, or -XF_USAGE with a text that names the option.
@@ -68,7 +71,8 @@ struct xf_option {
 	int (*set)(const struct xf_option *option, void *field, const char *value,
 		struct xf_error *err);
 	size_t offset;
-	const char *values; /* all that it may be, with spaces between; NULL = anything */
+	const char
+		*values; /* all that it may be, with spaces between; NULL = anything; or XF_VIEWS */
 };
 
 typedef int xf_option_fn(

@@ -3,33 +3,53 @@
 #include "cli/outfile.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
+
+/* A stream of its own for a descriptor that stays open. */
+static FILE *stream(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (!file && copy >= 0)
+		close(copy);
+	return file;
+}
+
 int xf_outfile_open(struct xf_outfile *out, const char *path, bool force, struct xf_error *err)
 {
 	struct stat st;
-	bool there;
+	int code;
 
 	*out = (struct xf_outfile){.file = stdout};
 	if (!path || !strcmp(path, "-"))
 		return 0;
 	out->path = path;
-	there = !stat(path, &st);
-	if (there && S_ISREG(st.st_mode) && !force)
-		return xf_fail(err, XF_USAGE, "%s is there already; --force replaces it", path);
+	out->file = NULL;
 	/* a device or a pipe has no name to change */
-	if ((!there || S_ISREG(st.st_mode)) && asprintf(&out->part, "%s.part", path) < 0)
-		return xf_fail_nomem(err);
-	out->file = fopen(out->part ? out->part : path, "w");
+	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+		out->file = fopen(path, "we");
+	} else {
+		if (!lstat(path, &st) && !S_ISDIR(st.st_mode) && !force)
+			return xf_fail(
+				err, XF_USAGE, "%s is there already; --force replaces it", path);
+		code = xf_newfile_open(&out->new, path, force ? XF_NEWFILE_FORCE : 0, err);
+		if (code)
+			return code;
+		xf_tell_newfile(out->new);
+		out->file = stream(out->new->fd);
+	}
 	if (out->file)
 		return 0;
-	xf_fail_errno(err, XF_IO, "cannot write %s", path);
-	free(out->part);
-	out->part = NULL;
-	return -XF_IO;
+	code = xf_fail_errno(err, XF_IO, "cannot write %s", path);
+	xf_newfile_close(out->new);
+	out->new = NULL;
+	return code;
 }
 
 int xf_outfile_close(struct xf_outfile *out, int code, struct xf_error *err)
@@ -44,11 +64,9 @@ int xf_outfile_close(struct xf_outfile *out, int code, struct xf_error *err)
 	if (!code && failed)
 		code = xf_fail_errno(
 			err, XF_IO, "cannot write %s", out->path ? out->path : "the output");
-	if (!code && out->part && rename(out->part, out->path))
-		code = xf_fail_errno(err, XF_IO, "cannot write %s", out->path);
-	if (code && out->part)
-		unlink(out->part);
-	free(out->part);
-	out->part = NULL;
+	if (!code && out->new)
+		code = xf_newfile_place(out->new, err);
+	xf_newfile_close(out->new);
+	out->new = NULL;
 	return code;
 }

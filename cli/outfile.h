@@ -10,11 +10,12 @@
 #include <stdio.h>
 
 #include "common/error.h"
+#include "common/newfile.h"
 
 struct xf_outfile {
 	FILE *file;
-	const char *path; /* NULL = standard output */
-	char *part;	  /* name until it is whole, NULL = written in place */
+	const char *path;	/* NULL = standard output */
+	struct xf_newfile *new; /* NULL = written in place */
 };
 
 /*

@@ -89,7 +89,7 @@ static void costs(struct table *t)
 	cost_row(t, "recorded", 0, &price, NULL);
 	price = xf_policy_predict(&p->units, &p->forks, NULL);
 	cost_row(t, "predicted", 0, &price, NULL);
-	for (int m = 0; m < XF_MECHS; m++) {
+	for (int m = 0; m < XF_POLICY_COUNT; m++) {
 		struct xf_price even = xf_policy_break_even(&p->units, m, unhooks, p->cpus);
 
 		for (unsigned n = 1; m == XF_POLICY_HYBRID && n <= p->most; n++) {

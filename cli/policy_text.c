@@ -111,7 +111,7 @@ static void table(const struct xf_policy *p)
 		snprintf(price.why, sizeof(price.why), "the TSC frequency, see --cpu-hz");
 	printf("\n%-12s %14s %12s %12s %10s %12s\n", "mechanism", "total", "per fork", "per page",
 		"/ emulate", "even at PTEs");
-	for (int m = 0; m < XF_MECHS; m++) {
+	for (int m = 0; m < XF_POLICY_COUNT; m++) {
 		struct xf_price cost_of;
 
 		if (m == XF_POLICY_HYBRID)

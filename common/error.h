@@ -16,8 +16,10 @@
 	X(IO, 3, "input/output error")                               \
 	X(FORMAT, 4, "not a trace or not a xenfault database")       \
 	X(DB, 5, "database error")                                   \
+	X(BUSY, 5, "somebody else writes the file")                  \
 	X(LIVE, 6, "live capture is not possible here")              \
 	X(LOSS, 7, "records were lost and --fail-on-loss was given") \
+	X(GONE, 8, "the database was removed or replaced")           \
 	X(INTERRUPTED, 130, "interrupted")
 
 enum xf_code {

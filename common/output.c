@@ -21,6 +21,9 @@ struct xf_out {
 	enum xf_format format;
 	const struct xf_column *columns;
 	size_t ncolumns;
+	/* of JSON: what stands before the values, {"key": and ,"key": one behind the other */
+	char *keys;
+	size_t *key_at, keys_size;
 	size_t column; /* next cell */
 	size_t line;   /* characters written of this text line, to align after an overlong cell */
 	size_t due;    /* where the next cell should start */
@@ -29,6 +32,33 @@ struct xf_out {
 	size_t used;
 	char buffer[BUFFER];
 };
+
+/* A row is mostly keys: they are made once. */
+static int make_keys(struct xf_out *o, struct xf_error *err)
+{
+	FILE *file = open_memstream(&o->keys, &o->keys_size);
+
+	o->key_at = calloc(o->ncolumns + 1, sizeof(*o->key_at));
+	if (!file || !o->key_at) {
+		if (file)
+			fclose(file);
+		return xf_fail_nomem(err);
+	}
+	for (size_t i = 0; i < o->ncolumns; i++) {
+		putc(i ? ',' : '{', file);
+		xf_escape_to(file, XF_ESCAPE_JSON, o->columns[i].name);
+		putc(':', file);
+		o->key_at[i + 1] = (size_t)ftell(file);
+	}
+	return fclose(file) ? xf_fail_nomem(err) : 0;
+}
+
+static void free_out(struct xf_out *o)
+{
+	free(o->keys);
+	free(o->key_at);
+	free(o);
+}
 
 int xf_out_new(struct xf_out **out, FILE *file, enum xf_format format,
 	const struct xf_column *columns, size_t ncolumns, struct xf_error *err)
@@ -42,6 +72,10 @@ int xf_out_new(struct xf_out **out, FILE *file, enum xf_format format,
 	o->format = format;
 	o->columns = columns;
 	o->ncolumns = ncolumns;
+	if (format == XF_FORMAT_JSONL && make_keys(o, err)) {
+		free_out(o);
+		return -XF_INTERNAL;
+	}
 	*out = o;
 	return 0;
 }
@@ -67,6 +101,13 @@ static void put(struct xf_out *o, const char *text, size_t length)
 	}
 }
 
+static inline void put_char(struct xf_out *o, char c)
+{
+	o->buffer[o->used++] = c;
+	if (o->used == BUFFER)
+		flush(o);
+}
+
 static void put_string(struct xf_out *o, const char *text)
 {
 	put(o, text, strlen(text));
@@ -83,9 +124,17 @@ static void pad(struct xf_out *o, size_t n)
 /* Writes the digits so that they end at end; returns their start. */
 static char *decimal(char *end, uint64_t value)
 {
-	do
-		*--end = (char)('0' + value % 10);
-	while (value /= 10);
+	static const char pairs[] = "0001020304050607080910111213141516171819"
+				    "2021222324252627282930313233343536373839"
+				    "4041424344454647484950515253545556575859"
+				    "6061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
+
+	for (; value >= 100; value /= 100)
+		memcpy(end -= 2, pairs + 2 * (value % 100), 2);
+	if (value >= 10)
+		return memcpy(end - 2, pairs + 2 * value, 2);
+	*--end = (char)('0' + value);
 	return end;
 }
 
@@ -185,11 +234,10 @@ static void open_cell(struct xf_out *o)
 	if (o->format == XF_FORMAT_TEXT)
 		return;
 	if (o->format == XF_FORMAT_JSONL) {
-		put(o, o->column ? "," : "{", 1);
-		json_text(o, o->columns[o->column].name);
-		put(o, ":", 1);
+		put(o, o->keys + o->key_at[o->column],
+			o->key_at[o->column + 1] - o->key_at[o->column]);
 	} else if (o->column) {
-		put(o, ",", 1);
+		put_char(o, ',');
 	}
 }
 
@@ -199,8 +247,8 @@ static void close_cell(struct xf_out *o)
 		return;
 	o->column = o->line = o->due = 0;
 	if (o->format == XF_FORMAT_JSONL)
-		put(o, "}", 1);
-	put(o, "\n", 1);
+		put_char(o, '}');
+	put_char(o, '\n');
 	if (o->used > BUFFER - LONGEST)
 		flush(o);
 }
@@ -212,10 +260,10 @@ static void number_cell(struct xf_out *o, const char *text, size_t length, bool 
 		text_cell(o, text, length, length, false);
 	} else {
 		if (quoted)
-			put(o, "\"", 1);
+			put_char(o, '"');
 		put(o, text, length);
 		if (quoted)
-			put(o, "\"", 1);
+			put_char(o, '"');
 	}
 	close_cell(o);
 }
@@ -337,7 +385,7 @@ int xf_out_close(struct xf_out *o, struct xf_error *err)
 	if (!o->sys && fflush(o->file))
 		o->sys = errno;
 	sys = o->sys;
-	free(o);
+	free_out(o);
 	if (!sys)
 		return 0;
 	errno = sys;

@@ -20,10 +20,14 @@ for page in xenfault $(awk -F '\t' '$1 == "C" { print $2 }' "$table"); do
 done
 # the kinds of events as the program knows them
 sed -n 's/^\tX([A-Z0-9_]*, "\(.*\)", "\(.*\)").*/.It Cm \1\n\2/p' ../schemas/event.h >"$folder/kinds"
+awk -f views.awk ../docs/database.md >"$folder/views"
 for text in *.5; do
 	sed -e "s/^\.Os xenfault$/.Os xenfault $version/" -e '/^@KINDS@$/{
 		r '"$folder/kinds"'
 		d
+	}' -e '/^@VIEWS@$/{
+		r '"$folder/views"'
+		d
 	}' "$text" >"$folder/$text"
 done
-rm "$table" "$folder/kinds"
+rm "$table" "$folder/kinds" "$folder/views"

@@ -86,10 +86,13 @@ CREATE TABLE episode (
 	complete    INTEGER NOT NULL,  -- seen to begin and to end, and nothing lost
 	ended_by    TEXT NOT NULL,     -- off, removed (the domain), end (of the capture)
 	first_event INTEGER NOT NULL,
-	last_event  INTEGER NOT NULL
+	last_event  INTEGER NOT NULL,
+	mechanism   TEXT NOT NULL,     -- shadow, hap
+	sure        TEXT NOT NULL,     -- how the rounds were found: pause, repeat, domctl
+	unread      INTEGER            -- hap: pages dirtied after the bitmap was read last
 );
 
--- Between two domctl hypercalls of another domain.
+-- What one reading of the dirty bitmap finds.
 CREATE TABLE episode_round (
 	episode_id INTEGER NOT NULL,
 	round      INTEGER NOT NULL,   -- from 1; without fixups there is none
@@ -99,7 +102,30 @@ CREATE TABLE episode_round (
 	pages      INTEGER,
 	dirtied    INTEGER,
 	ended_by   TEXT NOT NULL,      -- domctl; or as the episode
+	sure       TEXT NOT NULL,      -- what showed its end
 	PRIMARY KEY (episode_id, round)
+) WITHOUT ROWID;
+
+-- Each page once in each round that dirtied it.
+CREATE TABLE episode_page (
+	page_id    INTEGER PRIMARY KEY,
+	episode_id INTEGER NOT NULL,
+	round      INTEGER NOT NULL,   -- 0 = after the bitmap was read last
+	frame      INTEGER NOT NULL,   -- hap: gfn; shadow: machine frame
+	rip        INTEGER,            -- the instruction that wrote first
+	event_id   INTEGER NOT NULL
+);
+
+-- What log-dirty mode took from each vCPU (hap).
+CREATE TABLE episode_vcpu (
+	episode_id    INTEGER NOT NULL,
+	vcpu          INTEGER NOT NULL,
+	fixups        INTEGER NOT NULL, -- pages that it dirtied
+	cycles        INTEGER NOT NULL, -- from exit to entry for these
+	recalcs       INTEGER NOT NULL, -- exits in which Xen recalculated p2m entries
+	recalc_cycles INTEGER NOT NULL,
+	paused        INTEGER NOT NULL, -- cycles that it was kept from running by pauses
+	PRIMARY KEY (episode_id, vcpu)
 ) WITHOUT ROWID;
 
 -- What the analyzer cannot vouch for.
@@ -109,4 +135,5 @@ CREATE TABLE finding (
 	text  TEXT NOT NULL
 ) WITHOUT ROWID;
 
+CREATE INDEX episode_page_by_frame ON episode_page (episode_id, frame);
 CREATE INDEX sequence_by_fork ON sequence (fork_id);

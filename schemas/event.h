@@ -42,7 +42,13 @@
 	X(INVLPG, "invlpg", "guest invalidates one address")                       \
 	X(DOMAIN_ADD, "domain_add", "domain created")                              \
 	X(DOMAIN_REMOVE, "domain_remove", "domain destroyed")                      \
-	X(LOST, "loss", "records lost on this pCPU, count = how many")
+	X(LOST, "loss", "records lost on this pCPU, count = how many")             \
+	X(NPF, "npf", "nested page fault of a HAP guest, frame = gfn")             \
+	X(RECALC, "recalc", "exit in which Xen recalculated p2m entries")          \
+	X(P2M, "p2m", "guest-physical entry set, given back or populated")         \
+	X(PAUSE, "pause", "vCPU (arg1 domain, arg2 number) put to sleep")          \
+	X(UNPAUSE, "unpause", "vCPU (arg1 domain, arg2 number) may run again")     \
+	/* the next kind goes here */
 
 enum xf_kind {
 	XF_KIND_NONE,
@@ -51,6 +57,27 @@ enum xf_kind {
 #undef X
 		XF_KIND_COUNT
 };
+
+/*
+ * What a nested page fault was, in bits 8 and up of its arg1 (bits 7..0: the p2m type).
+ * X(enum, name): the number is stored: append, never reorder.
+ */
+#define XF_NPFS(X)                \
+	X(DIRTY, "dirty")         \
+	X(MMIO, "mmio")           \
+	X(POPULATE, "populate")   \
+	X(ACCESS, "access")       \
+	X(MISCONFIG, "misconfig") \
+	X(OTHER, "other")
+
+enum xf_npf {
+	XF_NPF_NONE,
+#define X(name, text) XF_NPF_##name,
+	XF_NPFS(X)
+#undef X
+};
+
+#define XF_NPF_OF(arg1) ((arg1) >> 8)
 
 /* Bits of xf_event.has: which members were in the record (the others are NULL in the table). */
 #define XF_HAS_OWNER (1u << 0) /* domid, vcpu */
@@ -83,6 +110,15 @@ struct xf_event {
 	uint16_t has;
 	uint16_t kind; /* enum xf_kind */
 };
+
+/* All zero.  Member by member: compilers make a string instruction of = {0}, which is slow here. */
+static inline void xf_event_clear(struct xf_event *e)
+{
+	e->tsc = e->tsc_late = e->va = e->rip = e->pte = e->frame = e->count = 0;
+	e->arg1 = e->arg2 = 0;
+	e->pcpu = e->raw_id = e->error_code = 0;
+	e->domid = e->vcpu = e->has = e->kind = 0;
+}
 
 /* Domain id of the idle domain in scheduler records. */
 #define XF_DOMID_IDLE 0x7fff

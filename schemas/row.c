@@ -185,44 +185,35 @@ uint64_t xf_event_values(const struct xf_event *e, int64_t place, int64_t type, 
 	return 1u << 1 | 1u << 2 | (has & XF_HAS_TSC ? 1u : 0) | (has / XF_HAS_VA & 0xff) << 3;
 }
 
-void xf_event_of_row(const struct xf_dictionary *d, sqlite3_stmt *stmt, int64_t *event_id,
-	struct xf_event *event)
+void xf_event_of_values(
+	const struct xf_dictionary *d, const int64_t *values, uint64_t present, struct xf_event *e)
 {
-	static const struct {
-		uint16_t has;
-		uint8_t column;
-	} optional[] = {{XF_HAS_TSC, 1}, {XF_HAS_LATE, 2}, {XF_HAS_VA, 5}, {XF_HAS_RIP, 6},
-		{XF_HAS_ERROR, 7}, {XF_HAS_PTE, 8}, {XF_HAS_FRAME, 9}, {XF_HAS_COUNT, 10},
-		{XF_HAS_ARG1, 11}, {XF_HAS_ARG2, 12}};
-	uint64_t place = (uint64_t)sqlite3_column_int64(stmt, 3);
-	uint64_t type = (uint64_t)sqlite3_column_int64(stmt, 4);
+	uint64_t place = (uint64_t)values[1], type = (uint64_t)values[2];
 
-	*event_id = sqlite3_column_int64(stmt, 0);
-	*event = (struct xf_event){
-		.tsc = (uint64_t)sqlite3_column_int64(stmt, 1),
-		.tsc_late = (uint64_t)sqlite3_column_int64(stmt, 2),
-		.va = (uint64_t)sqlite3_column_int64(stmt, 5),
-		.rip = (uint64_t)sqlite3_column_int64(stmt, 6),
-		.error_code = (uint32_t)sqlite3_column_int64(stmt, 7),
-		.pte = (uint64_t)sqlite3_column_int64(stmt, 8),
-		.frame = (uint64_t)sqlite3_column_int64(stmt, 9),
-		.count = (uint64_t)sqlite3_column_int64(stmt, 10),
-		.arg1 = (uint64_t)sqlite3_column_int64(stmt, 11),
-		.arg2 = (uint64_t)sqlite3_column_int64(stmt, 12),
-	};
+	/* what is NULL was stored as no bytes, and comes as 0 */
+	e->tsc = (uint64_t)values[0];
+	e->tsc_late = 0;
+	e->va = (uint64_t)values[3];
+	e->rip = (uint64_t)values[4];
+	e->error_code = (uint32_t)values[5];
+	e->pte = (uint64_t)values[6];
+	e->frame = (uint64_t)values[7];
+	e->count = (uint64_t)values[8];
+	e->arg1 = (uint64_t)values[9];
+	e->arg2 = (uint64_t)values[10];
+	e->has = (uint16_t)((present & 1 ? XF_HAS_TSC : 0) | (present >> 3 & 0xff) * XF_HAS_VA);
+	e->pcpu = e->raw_id = 0;
+	e->domid = e->vcpu = e->kind = 0;
 	if (place - 1 < d->nplaces) {
 		const struct xf_event *p = &d->places[place - 1];
 
-		event->pcpu = p->pcpu;
-		event->domid = p->domid;
-		event->vcpu = p->vcpu;
-		event->has = p->has & XF_HAS_OWNER;
+		e->pcpu = p->pcpu;
+		e->domid = p->domid;
+		e->vcpu = p->vcpu;
+		e->has |= p->has & XF_HAS_OWNER;
 	}
 	if (type - 1 < d->ntypes) {
-		event->kind = d->types[type - 1].kind;
-		event->raw_id = d->types[type - 1].raw_id;
+		e->kind = d->types[type - 1].kind;
+		e->raw_id = d->types[type - 1].raw_id;
 	}
-	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++)
-		if (sqlite3_column_type(stmt, optional[i].column) != SQLITE_NULL)
-			event->has |= optional[i].has;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Rows of the table `event` as structs, and the small tables that they refer to.
- * In: events, or a statement over XF_EVENT_ROW.  Out: numbers for rows, or struct xf_event.
+ * In: events, or values of rows.  Out: numbers and values for rows, or struct xf_event.
  */
 #ifndef XF_SCHEMAS_ROW_H
 #define XF_SCHEMAS_ROW_H
@@ -37,6 +37,8 @@ void xf_dictionary_free(struct xf_dictionary *d);
 
 /* Columns of the table `event`, its rowid as the last one. */
 #define XF_EVENT_COLUMNS 12
+#define XF_EVENT_COLUMN_NAMES \
+	"tsc, place, type, va, rip, error_code, pte, frame, count, arg1, arg2, event_id"
 
 /*
  * An event as values of those columns (the last one is left alone).  Returns which of them are not
@@ -45,14 +47,8 @@ void xf_dictionary_free(struct xf_dictionary *d);
 uint64_t xf_event_values(
 	const struct xf_event *event, int64_t place, int64_t type, int64_t *values);
 
-/* The SELECT list that xf_event_of_row() expects, and where it comes from (alias e). */
-#define XF_EVENT_ROW                                                                              \
-	"e.event_id, e.tsc, (SELECT l.tsc_late FROM event_late l WHERE l.event_id = e.event_id)," \
-	" e.place, e.type, e.va, e.rip, e.error_code, e.pte, e.frame, e.count, e.arg1, e.arg2"    \
-	" FROM event e"
-
-/* Reads the statement's current row: NULL columns leave their bit of event->has clear. */
-void xf_event_of_row(const struct xf_dictionary *d, sqlite3_stmt *stmt, int64_t *event_id,
+/* The other way round: values that are not present are 0 and leave their bit of event->has clear. */
+void xf_event_of_values(const struct xf_dictionary *d, const int64_t *values, uint64_t present,
 	struct xf_event *event);
 
 #endif

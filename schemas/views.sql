@@ -53,7 +53,7 @@ FROM flush f LEFT JOIN fork k ON k.fork_id = f.fork_id;
 CREATE VIEW losses AS
 SELECT pcpu, tsc_first, tsc_last, lost, domid, vcpu FROM loss;
 
--- A PV domain in shadow mode (log-dirty).  pages, dirtied: distinct.
+-- A domain in log-dirty mode: PV on shadows, or HAP.  pages, dirtied: distinct.
 CREATE VIEW episodes AS
 SELECT e.episode_id, e.domid, e.tsc_start, e.tsc_end,
 	(e.tsc_end - e.tsc_start) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
@@ -61,7 +61,7 @@ SELECT e.episode_id, e.domid, e.tsc_start, e.tsc_end,
 	e.fixups * 1.0 * (SELECT cpu_hz FROM capture) / nullif(e.tsc_end - e.tsc_start, 0)
 		AS fixups_per_second,
 	e.fixups * 1.0 / nullif(e.dirtied, 0) AS fixups_per_dirtied,
-	e.complete, e.ended_by, e.first_event, e.last_event
+	e.complete, e.ended_by, e.first_event, e.last_event, e.mechanism, e.sure, e.unread
 FROM episode e;
 
 CREATE VIEW rounds AS
@@ -71,8 +71,64 @@ SELECT r.episode_id, r.round, e.domid, r.tsc_start, r.tsc_end,
 	r.fixups * 1.0 * (SELECT cpu_hz FROM capture) / nullif(r.tsc_end - r.tsc_start, 0)
 		AS fixups_per_second,
 	r.fixups * 1.0 / nullif(r.dirtied, 0) AS fixups_per_dirtied,
-	r.ended_by
+	r.ended_by, e.mechanism, r.sure
 FROM episode_round r JOIN episode e ON e.episode_id = r.episode_id;
+
+-- Pages that a reading of the dirty bitmap found: gfn is a machine frame where the mechanism is shadow.
+-- rip, symbol, user: the first write of the first round.
+CREATE VIEW dirty AS
+SELECT g.episode_id, g.domid, g.gfn, g.rounds, g.first_round, g.last_round, p.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = p.rip AND s.domid IN (g.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	CASE WHEN p.rip IS NOT NULL THEN p.rip >= 0 AND p.rip < 0x800000000000 END AS user
+FROM (SELECT q.episode_id, e.domid, q.frame AS gfn, count(DISTINCT q.round) AS rounds,
+		min(q.round) AS first_round, max(q.round) AS last_round, min(q.page_id) AS page_id
+	FROM episode_page q JOIN episode e ON e.episode_id = q.episode_id
+	WHERE q.round > 0 GROUP BY q.episode_id, e.domid, q.frame) g
+	JOIN episode_page p ON p.page_id = g.page_id;
+
+-- Each page of each round; round 0 = after the bitmap was read last.
+CREATE VIEW dirty_rounds AS
+SELECT p.episode_id, p.round, e.domid, p.frame AS gfn, p.rip, p.event_id
+FROM episode_page p JOIN episode e ON e.episode_id = p.episode_id;
+
+-- What log-dirty mode took from each vCPU (HAP).
+CREATE VIEW episode_vcpus AS
+SELECT v.episode_id, e.domid, v.vcpu, v.fixups, v.cycles, v.recalcs, v.recalc_cycles, v.paused,
+	v.cycles * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	v.recalc_cycles * 1e6 / (SELECT cpu_hz FROM capture) AS us_recalc,
+	v.paused * 1e6 / (SELECT cpu_hz FROM capture) AS us_paused
+FROM episode_vcpu v JOIN episode e ON e.episode_id = v.episode_id;
+
+-- Nested page faults: what each was, where (guest-physical), and how long from exit to entry.
+CREATE VIEW npfs AS
+SELECT e.event_id, e.tsc, (e.tsc - (SELECT tsc_first FROM capture)) * 1e6 / (SELECT cpu_hz FROM capture)
+		AS us,
+	p.domid, p.vcpu, e.frame AS gfn, e.arg2 AS gpa, e.pte AS mfn, e.arg1 & 255 AS type,
+	e.error_code AS qualification,
+	CASE e.arg1 >> 8 WHEN 1 THEN 'dirty' WHEN 2 THEN 'mmio' WHEN 3 THEN 'populate'
+		WHEN 4 THEN 'access' WHEN 5 THEN 'misconfig' ELSE 'other' END AS what,
+	e.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = e.rip AND s.domid IN (p.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	e.count AS cycles
+FROM event e JOIN event_type t ON t.type = e.type JOIN event_place p ON p.place = e.place
+WHERE t.name = 'npf';
+
+-- Devices that guests reach through memory: how often, from where.
+CREATE VIEW mmio AS
+SELECT g.domid, g.gfn, g.gpa, g.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = g.rip AND s.domid IN (g.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	g.npfs, g.reads, g.writes, g.cycles
+FROM (SELECT p.domid, e.frame AS gfn, e.arg2 AS gpa, e.rip, sum(t.name = 'npf') AS npfs,
+		sum(t.raw_id IN (0x82017, 0x82117)) AS reads,
+		sum(t.raw_id IN (0x82217, 0x82317)) AS writes,
+		sum(CASE WHEN t.name = 'npf' THEN e.count END) AS cycles
+	FROM event e JOIN event_type t ON t.type = e.type JOIN event_place p ON p.place = e.place
+	WHERE (t.name = 'npf' AND e.arg1 >> 8 = 2)
+		OR t.raw_id IN (0x82017, 0x82117, 0x82217, 0x82317)
+	GROUP BY p.domid, e.frame, e.arg2, e.rip) g;
 
 -- Forks of the domain by shape (PTEs per page rounded): inside the episode, and outside of any.
 CREATE VIEW episode_forks AS

@@ -20,6 +20,7 @@ from xenstream import records, windows
 BUILD = os.path.join(TOP, os.environ.get("O", "build"))
 DRAIN = os.path.join(BUILD, "xenfault-drain")
 STANDIN = os.path.join(BUILD, "tests", "standin.so")
+tempfile.tempdir = "/tmp"  # another user has to come in, whatever TMPDIR says
 FOUND = "0x00a5f000"  # an event mask that nobody else would leave
 LIMIT = 120  # seconds until it counts as hanging, on a busy machine too
 if not os.path.exists(DRAIN) or not os.path.exists(STANDIN):

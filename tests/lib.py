@@ -29,9 +29,11 @@ SHARED = os.path.abspath(os.environ.get("XF_TEST_DIR", os.path.join(TOP, "build"
 # what this program makes: others run beside it
 WORK = os.path.join(SHARED, PROGRAM)
 os.makedirs(WORK, exist_ok=True)
-TIMEOUT = 300  # seconds until a run counts as hanging; much more than any takes on a busy machine
+# seconds until a run counts as hanging; much more than any takes on a busy machine
+TIMEOUT = float(os.environ.get("XF_TIMEOUT", "300"))
 SOON = 10  # seconds in which what takes a moment has to be over, on a busy machine too
 QUICK = "XF_QUICK" in os.environ  # make quick: without slow cases
+STOP = "XF_STOP" in os.environ  # end at the first case that fails
 
 passed = failed = 0
 selected = [word for word in sys.argv[1:] if not word.startswith("-")] or \
@@ -60,9 +62,11 @@ def run_case(name, function, *arguments, slow=False):
             function(*arguments)
     except Exception as error:  # a broken case must not end the others
         failed += 1
-        print(f"FAIL {name}: {error or traceback.format_exc()}")
+        print(f"FAIL {name}: {str(error) or traceback.format_exc()}")
         if not isinstance(error, AssertionError):
             traceback.print_exc(file=sys.stdout)
+        if STOP:
+            finish()
     else:
         passed += 1
         print(f"ok {name}")

@@ -22,6 +22,7 @@ from lib import another_user, case, equal, finish
 BUILD = os.path.join(lib.TOP, os.environ.get("O", "build"))
 XENFAULT = os.path.join(BUILD, "xenfault")
 STANDIN = os.path.join(BUILD, "tests", "standin.so")
+tempfile.tempdir = "/tmp"  # another user has to come in, whatever TMPDIR says
 FOUND = "0x00a5f000"  # an event mask that nobody else would leave
 LIMIT = 300  # seconds until a capture counts as hanging
 

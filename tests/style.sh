@@ -23,5 +23,10 @@ verdict "each folder includes only what docs/architecture.md allows" \
 	"$(may_include common common; may_include schemas 'common|schemas'
 	may_include collector 'common|schemas|collector'; may_include analyzer 'common|schemas|analyzer'
 	may_include tui 'common|schemas|tui'; may_include extension 'common|schemas|collector|extension')"
+# a view is what programs read; docs/architecture.md names the tables that this tree's own may read
+tables=$(sed -n 's/^CREATE TABLE \([a-z_]*\) .*/\1/p' schemas/facts.sql schemas/derived.sql | paste -sd'|')
+raw=$(grep -hoE "(FROM|JOIN) ($tables)\b" -r cli tui --include='*.c' | awk '{ print $2 }' | sort -u)
+verdict "cli/ and tui/ read no table but those that docs/architecture.md names" \
+	"$(for table in $raw; do sed -n '/^11\. /,/^## /p' docs/architecture.md | grep -q "\`$table\`" || echo "$table"; done)"
 verdict "every file names its licence" "$(grep -L SPDX-License-Identifier $sources)"
 exit $status

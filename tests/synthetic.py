@@ -8,6 +8,7 @@ Arguments select cases by a part of their name.
 from pathlib import Path
 from typing import Any, Optional
 
+import invariants
 import scenarios
 import synth
 from lib import Database, check, equal, finish, opened, run, run_case, signed
@@ -104,8 +105,8 @@ def story_case(folder: Path, story: Story) -> None:
     if story.forks is not None:
         compare_forks_or(database, story)
     compare_owners(database, story.owners)
-    order = "SELECT count(*) FROM event a JOIN event b ON b.event_id = a.event_id + 1"
-    equal(database.one(f"{order} WHERE b.tsc < a.tsc"), 0, "events out of order")
+    # two tasks may fork in turn on one vCPU
+    invariants.hold(database, but=("forks of one vCPU",))
 
 
 def pipe_case(folder: Path, data: bytes) -> None:

@@ -3,6 +3,7 @@
 """Recorded traces against what the guest itself logged.  In: traces and logs.  Out: cases."""
 import re
 
+import invariants
 import witness
 from lib import case, database, equal, finish, runs, unpack, plain
 
@@ -48,6 +49,7 @@ def check_counts(name):
 
 for trace in COUNTS:
     case(f"counts of {trace}")(lambda trace=trace: check_counts(trace))
+    case(f"{trace}: forks, pages and events agree")(lambda trace=trace: invariants.hold(database(trace)))
 
 
 def check_forks(name, wanted):

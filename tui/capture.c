@@ -112,12 +112,35 @@ static int refresh(struct xf_tui *ui, struct xf_error *err)
 	return code;
 }
 
+/* Nothing more will come into a file that was removed or replaced. */
+static void watch_file(struct xf_tui *ui)
+{
+	struct stat st;
+
+	if (ui->gone || !ui->file.st_ino ||
+		(!stat(ui->options->path, &st) && st.st_ino == ui->file.st_ino &&
+			st.st_dev == ui->file.st_dev))
+		return;
+	ui->gone = ui->dirty = true;
+	xf_tui_say(ui, true,
+		"the database was removed or replaced: this is what it held before; q ends");
+}
+
+int xf_tui_result(const struct xf_tui *ui, struct xf_error *err)
+{
+	if (!ui->gone)
+		return 0;
+	return xf_fail(err, XF_GONE, "%s was removed or replaced while it was followed",
+		ui->options->path);
+}
+
 void xf_tui_poll(struct xf_tui *ui)
 {
 	struct xf_error err = {0};
 	int64_t version = ui->version;
 	double rate = ui->lost_rate;
 
+	watch_file(ui);
 	if (!ui->data_version || ui->paused)
 		return;
 	if (sqlite3_step(ui->data_version) == SQLITE_ROW)

@@ -127,6 +127,8 @@ static int command_view(struct xf_tui *ui, enum xf_tui_command command, struct x
 {
 	struct xf_tui_view *view = xf_tui_current(ui);
 
+	if (command >= XF_DO_VIEW_FIRST && command < XF_DO_VIEW_FIRST + XF_TUI_TOPS)
+		return xf_tui_show_top(ui, (int)(command - XF_DO_VIEW_FIRST), err);
 	switch (command) {
 	case XF_DO_OPEN:
 		return xf_tui_open_row(ui, err);
@@ -136,13 +138,6 @@ static int command_view(struct xf_tui *ui, enum xf_tui_command command, struct x
 		return xf_tui_show_top(ui, (ui->top + 1) % XF_TUI_TOPS, err);
 	case XF_DO_PREVIOUS_VIEW:
 		return xf_tui_show_top(ui, (ui->top + XF_TUI_TOPS - 1) % XF_TUI_TOPS, err);
-	case XF_DO_VIEW1:
-	case XF_DO_VIEW2:
-	case XF_DO_VIEW3:
-	case XF_DO_VIEW4:
-	case XF_DO_VIEW5:
-	case XF_DO_VIEW6:
-		return xf_tui_show_top(ui, (int)(command - XF_DO_VIEW1), err);
 	case XF_DO_EVENTS:
 		return xf_tui_selected(view) ? xf_tui_goto_event(ui, view->ops->event(view), err)
 					     : 0;

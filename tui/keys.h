@@ -54,6 +54,27 @@ enum xf_tui_key {
 #define XF_IN_BOX    (XF_IN_MENU | XF_IN_HELP)
 
 /*
+ * The views that Tab reaches, in its order: the struct xf_tui_view_ops xf_tui_view_NAME of
+ * tui/view_NAME.c, its key, its line in the help.  F(X, name, key, help): X is handed on.
+ */
+#define XF_TUI_TOP_VIEWS(F, X)                                         \
+	F(X, forks, '1', "forks")                                      \
+	F(X, pages, '2', "pages: fault sequences, also outside forks") \
+	F(X, events, '3', "events")                                    \
+	F(X, spurious, '4', "spurious faults")                         \
+	F(X, trust, '5', "losses and doubts")                          \
+	F(X, info, '6', "info: the capture itself")
+
+enum {
+#define X(ignored, name, key, help) XF_TUI_TOP_##name,
+	XF_TUI_TOP_VIEWS(X, )
+#undef X
+		XF_TUI_TOPS
+};
+
+#define XF_TUI_VIEW_KEY(X, name, key, help) X(VIEW_##name, XF_IN_LIST, key, 0, 0, NULL, help)
+
+/*
  * X(command, where, key, key, key, label in the bottom line or NULL, help).
  * Every bit of `where` that a key needs is named; a key is valid where one of them is given.
  * The order is that of the help and of the bottom line.
@@ -71,14 +92,9 @@ enum xf_tui_key {
 	X(OPEN, XF_IN_DOWN, XF_KEY_ENTER, '\n', 0, "open", "open the row")                         \
 	X(BACK, XF_IN_SUB | XF_IN_FOUND, XF_KEY_ESC, XF_KEY_BACKSPACE, 8, "back",                  \
 		"back up; in a list: drop the search, then the filter")                            \
-	X(NEXT_VIEW, XF_IN_LIST, XF_KEY_TAB, 0, 0, "views", "next view; 1 to 6 go to one")         \
+	X(NEXT_VIEW, XF_IN_LIST, XF_KEY_TAB, 0, 0, "views", "next view; a digit goes to one")      \
 	X(PREVIOUS_VIEW, XF_IN_LIST, XF_KEY_BACKTAB, 0, 0, NULL, "view before")                    \
-	X(VIEW1, XF_IN_LIST, '1', 0, 0, NULL, "forks")                                             \
-	X(VIEW2, XF_IN_LIST, '2', 0, 0, NULL, "pages: fault sequences, also outside forks")        \
-	X(VIEW3, XF_IN_LIST, '3', 0, 0, NULL, "events")                                            \
-	X(VIEW4, XF_IN_LIST, '4', 0, 0, NULL, "spurious faults")                                   \
-	X(VIEW5, XF_IN_LIST, '5', 0, 0, NULL, "losses and doubts")                                 \
-	X(VIEW6, XF_IN_LIST, '6', 0, 0, NULL, "info: the capture itself")                          \
+	XF_TUI_TOP_VIEWS(XF_TUI_VIEW_KEY, X)                                                       \
 	X(SORT, XF_IN_LIST, 's', 0, 0, "sort", "sort by a column")                                 \
 	X(REVERSE, XF_IN_LIST, 'r', 0, 0, NULL, "the other way round")                             \
 	X(SEARCH, XF_IN_LIST, '/', 0, 0, "search",                                                 \
@@ -116,7 +132,8 @@ enum xf_tui_command {
 #define X(command, where, key1, key2, key3, label, help) XF_DO_##command,
 	XF_TUI_KEYS(X)
 #undef X
-		XF_DO_COUNT
+		XF_DO_COUNT,
+	XF_DO_VIEW_FIRST = XF_DO_VIEW_forks
 };
 
 struct xf_tui_key_info {

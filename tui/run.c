@@ -136,6 +136,8 @@ static int run_terminal(
 	loop(&ui);
 	xf_tui_term_close(&screen);
 	code = xf_tui_print_yanks(&ui, err);
+	if (!code)
+		code = xf_tui_result(&ui, err);
 	xf_tui_close(&ui);
 	if (!code && xf_tui_term_signal())
 		code = xf_fail(err, XF_INTERRUPTED, "stopped by signal %d", xf_tui_term_signal());

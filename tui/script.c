@@ -117,6 +117,8 @@ static int run_keys(sqlite3 *db, const struct xf_tui_options *options, const cha
 		print(&ui, keys, strlen(keys));
 	if (!code)
 		code = xf_tui_print_yanks(&ui, err);
+	if (!code)
+		code = xf_tui_result(&ui, err);
 	xf_tui_close(&ui);
 	return code;
 }

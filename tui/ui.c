@@ -13,9 +13,11 @@
 
 #define PROGRESS_STEPS 4000 /* of SQLite's machine between two looks at the clock */
 
-const struct xf_tui_view_ops *const xf_tui_tops[XF_TUI_TOPS] = {&xf_tui_view_forks,
-	&xf_tui_view_pages, &xf_tui_view_events, &xf_tui_view_spurious, &xf_tui_view_trust,
-	&xf_tui_view_info};
+static const struct xf_tui_view_ops *const top_views[XF_TUI_TOPS] = {
+#define X(ignored, name, key, help) &xf_tui_view_##name,
+	XF_TUI_TOP_VIEWS(X, )
+#undef X
+};
 
 int xf_tui_query(sqlite3 *db, const char *sql, int64_t a, int64_t b, int64_t *values, int n,
 	struct xf_error *err)
@@ -215,7 +217,7 @@ int xf_tui_show_top(struct xf_tui *ui, int top, struct xf_error *err)
 	int code = 0;
 
 	if (!ui->tops[top])
-		code = new_view(ui, &ui->tops[top], xf_tui_tops[top], 0, err);
+		code = new_view(ui, &ui->tops[top], top_views[top], 0, err);
 	if (code)
 		return code;
 	while (ui->depth)
@@ -422,6 +424,8 @@ int xf_tui_open(struct xf_tui *ui, sqlite3 *db, const struct xf_tui_options *opt
 	code = xf_filter_functions(db, err);
 	if (!code)
 		code = xf_tui_read_capture(ui, err);
+	if (!options->follow || stat(options->path, &ui->file))
+		ui->file.st_ino = 0;
 	if (!code && options->follow)
 		code = xf_db_prepare(db, &ui->data_version, "PRAGMA data_version", err);
 	if (!code && options->follow && sqlite3_step(ui->data_version) == SQLITE_ROW)

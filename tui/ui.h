@@ -8,6 +8,7 @@
 #define XF_TUI_UI_H
 
 #include <regex.h>
+#include <sys/stat.h>
 
 #include "tui/grid.h"
 #include "tui/keys.h"
@@ -137,11 +138,11 @@ const struct xf_tui_value *xf_tui_value(
 int64_t xf_tui_integer(const struct xf_tui_view *view, const struct xf_tui_row *row,
 	const char *column, int64_t fallback);
 
-#define XF_TUI_TOPS 6
-extern const struct xf_tui_view_ops *const xf_tui_tops[XF_TUI_TOPS];
-extern const struct xf_tui_view_ops xf_tui_view_forks, xf_tui_view_pages, xf_tui_view_events,
-	xf_tui_view_spurious, xf_tui_view_trust, xf_tui_view_info, xf_tui_view_fork,
-	xf_tui_view_page, xf_tui_view_event;
+/* Each is the one thing that tui/view_NAME.c shows: those that Tab reaches, and those below them. */
+#define X(ignored, name, key, help) extern const struct xf_tui_view_ops xf_tui_view_##name;
+XF_TUI_TOP_VIEWS(X, )
+#undef X
+extern const struct xf_tui_view_ops xf_tui_view_fork, xf_tui_view_page, xf_tui_view_event;
 
 /* --- the whole --- */
 
@@ -197,6 +198,9 @@ struct xf_tui {
 
 	/* --follow */
 	sqlite3_stmt *data_version;
+	struct stat
+		file; /* the database as it was opened; st_ino 0 = not followed, or part of a fleet */
+	bool gone;    /* its name leads somewhere else now */
 	int64_t version, polled;
 	int64_t rate_lost, rate_time;
 	double lost_rate;
@@ -242,6 +246,9 @@ void xf_tui_draw_waiting(struct xf_tui *ui);
 
 /* Prints the rows of `y` as CSV. */
 int xf_tui_print_yanks(struct xf_tui *ui, struct xf_error *err);
+
+/* How the session ended: -XF_GONE where the file that it followed was taken away. */
+int xf_tui_result(const struct xf_tui *ui, struct xf_error *err);
 
 /* The view on screen, and where its keys are valid. */
 struct xf_tui_view *xf_tui_current(const struct xf_tui *ui);

@@ -10,9 +10,46 @@
 #include "common/map.h"
 #include "schemas/event.h"
 #include "tui/format.h"
-#include "tui/source.h"
+#include "tui/columns.h"
 #include "common/clock.h"
 #include "tui/ui.h"
+
+static const struct xf_tui_column columns[] = {
+	{"page", "page-table page", PAGE, XF_SHOW_TEXT, 18, UP | ALWAYS,
+		"its address in the guest, or its frame"},
+	{"ptes", "PTEs", "r.ptes", XF_SHOW_INT, 4, ALWAYS, "distinct entries changed"},
+	{"strip", "entries written", NULL, XF_SHOW_EXTRA, 16, FLEX,
+		"the 512 entries: which were written"},
+	{"faults", "faults", "r.faults", XF_SHOW_INT, 6, ALWAYS, "hardware faults it cost"},
+	{"cycles", "lasts", SPAN, XF_SHOW_SPAN, 8, ALWAYS,
+		"first to last record; for unhook and oos: unhook to rehook"},
+	{"ended_by", "end", "r.ended_by", XF_SHOW_TEXT, 6, UP | ALWAYS,
+		"rehook, next (page), fault, pin, unshadow, loss, end"},
+	{"others", "other vCPUs", NULL, XF_SHOW_EXTRA, 22, 0, "what other vCPUs did meanwhile"},
+	{"va_base", "maps", "r.va_base", XF_SHOW_HEX, 14, UP | ALWAYS,
+		"first address that the page maps, where known"},
+	{"spurious", "spur", "r.spurious", XF_SHOW_INT, 4, ALWAYS, "faults for nothing"},
+	{"tsc_start", "start", "r.tsc_start", XF_SHOW_TIME, 10, UP | ALWAYS, "its first record"},
+	{"mechanism", "how", "r.mechanism", XF_SHOW_KIND, 7, HIDE | UP | ALWAYS,
+		"emulate, unhook, oos (out of sync), batch, mixed"},
+	{"sequence_id", "seq", "r.sequence_id", XF_SHOW_INT, 5, ORDERED | HIDE | ALWAYS,
+		"number of the sequence"},
+	{"vcpu", "vCPU", VCPU, XF_SHOW_VCPU, 4, UP | HIDE | ALWAYS, "domain and vCPU"},
+	COUNTS,
+	SEQUENCE_NAMES,
+};
+
+static const struct xf_tui_source source = {
+	.name = "pt_sequences",
+	.from = "pt_sequences r",
+	.key = "r.sequence_id",
+	.where = "r.fork_id = ?1",
+	.bounds =
+		"SELECT (SELECT min(sequence_id) FROM sequence WHERE fork_id = ?1), (SELECT max(sequence_id) FROM sequence WHERE fork_id = ?1)",
+	.flag = "NOT r.complete",
+	.columns = columns,
+	.ncolumns = COUNT(columns),
+};
 
 #define SLICE	20000 /* events per step */
 #define BUCKETS 256   /* of the timeline */
@@ -588,7 +625,7 @@ static int64_t fork_event(struct xf_tui_view *view)
 
 const struct xf_tui_view_ops xf_tui_view_fork = {
 	.title = "fork",
-	.source = &xf_tui_source_fork,
+	.source = &source,
 	.open = fork_open,
 	.close = fork_close,
 	.totals = fork_totals,

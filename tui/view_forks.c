@@ -7,9 +7,50 @@
 #include <string.h>
 
 #include "tui/format.h"
-#include "tui/source.h"
+#include "tui/columns.h"
 #include "common/clock.h"
 #include "tui/ui.h"
+
+static const struct xf_tui_column columns[] = {
+	{"fork_id", "fork", "r.fork_id", XF_SHOW_INT, 4, ORDERED | ALWAYS, "number of the fork"},
+	{"vcpu", "vCPU", VCPU, XF_SHOW_VCPU, 4, UP | ALWAYS, "domain and vCPU where it began"},
+	{"tsc_start", "start", "r.tsc_start", XF_SHOW_TIME, 10, ORDERED | ALWAYS,
+		"its first record"},
+	{"cycles", "lasts", SPAN, XF_SHOW_SPAN, 8, ALWAYS, "from its first record to its last"},
+	{"mechanism", "how", "r.mechanism", XF_SHOW_KIND, 7, UP | ALWAYS,
+		"emulate, unhook, oos (out of sync), batch, mixed"},
+	{"pt_pages", "pages", "r.pt_pages", XF_SHOW_INT, 5, ALWAYS, "distinct page-table pages"},
+	{"ptes", "PTEs", "r.ptes", XF_SHOW_INT, 5, ALWAYS, "entries changed"},
+	{"most", "most", "(SELECT max(q.ptes) FROM pt_sequences q WHERE q.fork_id = r.fork_id)",
+		XF_SHOW_INT, 4, 0, "most entries changed in one page-table page"},
+	{"faults", "faults", "r.faults", XF_SHOW_INT, 6, ALWAYS, "hardware faults it cost"},
+	{"spurious", "spur", "r.spurious", XF_SHOW_INT, 4, ALWAYS, "faults for nothing"},
+	{"share", "cost", SPAN, XF_SHOW_SHARE, 10, FLEX,
+		"share of the time of all forks; the longest fork fills the bar"},
+	{"symbol", "kernel function", "r.symbol", XF_SHOW_SYMBOL, 24, FLEX | ALWAYS,
+		"where the kernel write-protects"},
+	{"per_page", "/page", "(r.ptes * 1.0 / nullif(r.pt_pages, 0))", XF_SHOW_REAL, 6, HIDE,
+		"entries per page, on average"},
+	{"cow_faults", "COW", "r.cow_faults", XF_SHOW_INT, 5, HIDE | ALWAYS,
+		"later write faults that break what it protected"},
+	COUNTS,
+	{"ended_by", "ended by", "r.ended_by", XF_SHOW_TEXT, 8, HIDE | UP | ALWAYS,
+		"what ended it"},
+	{"rip", "rip", "r.rip", XF_SHOW_HEX, 18, HIDE | ALWAYS, "the instruction"},
+	{"doubt", "doubt", "r.doubt", XF_SHOW_TEXT, 20, HIDE | UP | ALWAYS,
+		"why the row may be wrong"},
+	{"tsc_end", "end", "r.tsc_end", XF_SHOW_TIME, 10, HIDE | ALWAYS, "its last record"},
+};
+
+static const struct xf_tui_source source = {
+	.name = "forks",
+	.from = "forks r",
+	.key = "r.fork_id",
+	.bounds = "SELECT (SELECT min(fork_id) FROM fork), (SELECT max(fork_id) FROM fork)",
+	.flag = "CASE WHEN NOT r.complete THEN 1 WHEN r.doubt IS NOT NULL THEN 2 ELSE 0 END",
+	.columns = columns,
+	.ncolumns = COUNT(columns),
+};
 
 #define BINS  12
 #define BATCH 100 /* forks per step of the histogram */
@@ -309,7 +350,7 @@ static int forks_command(
 
 const struct xf_tui_view_ops xf_tui_view_forks = {
 	.title = "Forks",
-	.source = &xf_tui_source_forks,
+	.source = &source,
 	.where = XF_IN_FORKS,
 	.open = forks_open,
 	.close = forks_close,

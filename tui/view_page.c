@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One fault sequence of a page-table page, event by event; and the list of all events.
+ * One fault sequence of a page-table page, event by event.
  * In: views pt_sequences and events.  Out: rows, and a panel that spells the selected event out.
  */
 #include <stdlib.h>
@@ -8,12 +8,57 @@
 
 #include "schemas/event.h"
 #include "schemas/xen.h"
+#include "tui/columns.h"
+#include "tui/event_panel.h"
 #include "tui/format.h"
-#include "tui/source.h"
 #include "tui/ui.h"
 
 #define EARLIER 64   /* sequences of the same page that are looked at for old values */
 #define KNOWN	8192 /* old values kept */
+
+static const struct xf_tui_column columns[] = {
+	{"tsc", "time", "r.tsc", XF_SHOW_TIME, 9, ORDERED | ALWAYS, "when"},
+	{"since", "since", "r.tsc", XF_SHOW_SINCE, 8, 0, "time since the row before"},
+	{"vcpu", "vCPU", VCPU, XF_SHOW_VCPU, 4, UP | ALWAYS, "domain and vCPU"},
+	{"kind", "kind", "r.kind", XF_SHOW_KIND, 9, UP | ALWAYS, "what happened"},
+	{"slot", "slot", "r.slot", XF_SHOW_INT, 4, UP | ALWAYS, "index of the entry in its page"},
+	{"was", "was", NULL, XF_SHOW_EXTRA, 10, 0,
+		"what an earlier record says the entry held; - = no record tells"},
+	{"pte", "new PTE", "r.pte", XF_SHOW_PTE, 17, ALWAYS, "flags and frame of the new value"},
+	{"maps", "address", NULL, XF_SHOW_EXTRA, 14, 0,
+		"the address concerned: what the entry maps, or the fault's"},
+	{"symbol", "kernel function", "r.symbol", XF_SHOW_SYMBOL, 28, UP | ALWAYS,
+		"of the instruction"},
+	{"error_code", "fault", "r.error_code", XF_SHOW_ERROR, 22, UP | ALWAYS,
+		"the error code in words"},
+	{"event_id", "event", "r.event_id", XF_SHOW_INT, 7, ORDERED | HIDE | ALWAYS,
+		"number, in time order"},
+	{"va", "as recorded", "r.va", XF_SHOW_HEX, 18, UP | HIDE | ALWAYS,
+		"faulting address, or the written entry's own"},
+	EVENT_REST,
+};
+
+/* ?1 ?2: events; ?3 ?4: domain and vCPU; ?5 ?6: page, frame. */
+static const struct xf_tui_source source_own = {
+	.name = "events",
+	.from = "events r",
+	.key = "r.event_id",
+	.where = "(r.domid IS ?3 AND r.vcpu IS ?4) OR r.pt_page = ?5 OR r.frame = ?6",
+	.bounds = "SELECT ?1, ?2",
+	.flag = "r.kind = 'loss'",
+	.columns = columns,
+	.ncolumns = COUNT(columns),
+};
+
+static const struct xf_tui_source source_all = {
+	.name = "events",
+	.from = "events r",
+	.key = "r.event_id",
+	.bounds = "SELECT ?1, ?2",
+	.flag = "r.kind = 'loss'",
+	.columns = columns,
+	.ncolumns = COUNT(columns),
+};
 
 /* A value that a record says an entry was given. */
 struct known {
@@ -281,128 +326,16 @@ static void page_totals(struct xf_tui_view *view, char *text, size_t size)
 		d->all ? "; all vCPUs" : "");
 }
 
-/* --- the selected event, spelled out --- */
-
-static int event_panel_rows(struct xf_tui_view *view, int height)
-{
-	(void)view, (void)height;
-	return 4;
-}
-
-static void draw_write(
-	struct xf_tui_view *view, const struct xf_tui_row *row, struct xf_tui_grid *grid, int y)
-{
-	const struct page_data *d = view->ops == &xf_tui_view_page ? view->data : NULL;
-	const struct xf_tui_value *pte = xf_tui_value(view, row, "pte");
-	const struct known *old =
-		d ? old_value(d, xf_tui_integer(view, row, "va", 0), row->id) : NULL;
-	char now[64] = "unknown", was[64] = "no record tells";
-
-	if (pte)
-		xf_tui_format_pte(now, sizeof(now), (uint64_t)pte->integer);
-	if (old)
-		xf_tui_format_pte(was, sizeof(was), (uint64_t)old->pte);
-	if (d)
-		xf_tui_putf(grid, 1, y, grid->width - 1, XF_TUI_NORMAL,
-			"new PTE %s (0x%llx); before: %s", now,
-			(unsigned long long)(pte ? pte->integer : 0), was);
-	else
-		xf_tui_putf(grid, 1, y, grid->width - 1, XF_TUI_NORMAL, "new PTE %s (0x%llx)", now,
-			(unsigned long long)(pte ? pte->integer : 0));
-}
-
-/* Name of the hypercall that an event is, NULL = it is none. */
-static const char *hypercall_of(const struct xf_tui_view *view, const struct xf_tui_row *row)
-{
-	static const enum xf_kind kinds[] = {
-		XF_BATCH, XF_TASK_SWITCH, XF_MULTICALL, XF_MMUEXT, XF_IRET, XF_HYPERCALL};
-	enum xf_kind kind = xf_kind_by_name(xf_tui_value(view, row, "kind")->text);
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (kinds[i] == kind)
-			return xf_hypercall_name((uint64_t)xf_tui_integer(view, row, "arg1", -1));
-	return NULL;
-}
-
-/* What arg1 and arg2 of the records of 2006 say; false = it is none of them. */
-static bool hook_text(
-	const struct xf_tui_view *view, const struct xf_tui_row *row, char *text, size_t size)
-{
-	int64_t record = xf_tui_integer(view, row, "raw_id", 0) & ~(int64_t)XF_RECORD_64;
-	long long arg1 = xf_tui_integer(view, row, "arg1", 0),
-		  arg2 = xf_tui_integer(view, row, "arg2", 0);
-
-	if (record == XF_RECORD_UNHOOK)
-		snprintf(text, size, "the %s hook, L2 entry %lld",
-			arg1 & XF_HOOK_INACTIVE ? "inactive" : "active", arg2);
-	else if (record == XF_RECORD_REHOOK)
-		snprintf(text, size, "the %s hook, L2 entry %lld, %lld entries changed%s",
-			arg1 & XF_HOOK_INACTIVE ? "inactive" : "active", arg2,
-			(long long)xf_tui_integer(view, row, "count", 0),
-			arg1 & XF_HOOK_FOREIGN ? ", by a vCPU that does not own it" : "");
-	else if (record == XF_RECORD_FLUSH)
-		snprintf(text, size, "for %s, CPU mask 0x%llx", arg1 ? "a rehook" : "an unhook",
-			arg2);
-	else
-		return false;
-	return true;
-}
-
-static void event_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int y, int rows)
+static void page_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int y, int rows)
 {
 	const struct xf_tui_row *row = xf_tui_selected(view);
-	const struct xf_tui_value *kind = xf_tui_value(view, row, "kind");
-	const struct xf_tui_value *symbol = xf_tui_value(view, row, "symbol");
-	const struct xf_tui_value *error = xf_tui_value(view, row, "error_code");
-	const char *hypercall = row && kind ? hypercall_of(view, row) : NULL;
-	char text[160] = "";
-	int x;
+	const struct known *old =
+		row ? old_value(view->data, xf_tui_integer(view, row, "va", 0), row->id) : NULL;
+	char was[64] = "no record tells";
 
-	for (int i = 0; i < grid->width; i++)
-		xf_tui_set(grid, i, y, XF_TUI_DIM, xf_tui_glyph(grid, XF_GLYPH_LINE));
-	if (!row || !kind || rows < 2)
-		return;
-	x = xf_tui_putf(grid, 1, y + 1, grid->width - 1, XF_TUI_LABEL, "event %lld: %s",
-		(long long)row->id,
-		xf_kind_what(xf_kind_by_name(kind->text))
-			? xf_kind_what(xf_kind_by_name(kind->text))
-			: kind->text);
-	if (xf_tui_value(view, row, "va"))
-		x += xf_tui_putf(grid, x + 1, y + 1, grid->width - x - 1, XF_TUI_NORMAL,
-			", at 0x%llx", (unsigned long long)xf_tui_integer(view, row, "va", 0));
-	if (rows < 3)
-		return;
-	if (error) {
-		xf_error_code_text((uint64_t)error->integer, text, sizeof(text));
-		xf_tui_putf(grid, 1, y + 2, grid->width - 1, XF_TUI_NORMAL, "fault: %s (%llx)",
-			text, (unsigned long long)error->integer);
-	} else if (xf_tui_value(view, row, "pte")) {
-		draw_write(view, row, grid, y + 2);
-	} else if (hook_text(view, row, text, sizeof(text))) {
-		xf_tui_put(grid, 1, y + 2, grid->width - 1, XF_TUI_NORMAL, text);
-	} else if (hypercall) {
-		xf_tui_putf(grid, 1, y + 2, grid->width - 1, XF_TUI_NORMAL,
-			"hypercall %s, count %lld", hypercall,
-			(long long)xf_tui_integer(view, row, "count", 1));
-	} else if (xf_tui_value(view, row, "count")) {
-		xf_tui_putf(grid, 1, y + 2, grid->width - 1, XF_TUI_NORMAL, "count %lld",
-			(long long)xf_tui_integer(view, row, "count", 0));
-	}
-	if (rows > 3 && xf_tui_value(view, row, "rip"))
-		xf_tui_putf(grid, 1, y + 3, grid->width - 1, XF_TUI_NORMAL, "by 0x%llx %s",
-			(unsigned long long)xf_tui_integer(view, row, "rip", 0),
-			symbol ? symbol->text : "(no symbol)");
-}
-
-static const struct xf_tui_view_ops *event_enter(struct xf_tui_view *view, int64_t *key)
-{
-	*key = xf_tui_selected(view)->id;
-	return &xf_tui_view_event;
-}
-
-static int64_t event_event(struct xf_tui_view *view)
-{
-	return xf_tui_selected(view)->id;
+	if (old)
+		xf_tui_format_pte(was, sizeof(was), (uint64_t)old->pte);
+	xf_tui_event_panel(view, grid, y, rows, was);
 }
 
 static int page_command(struct xf_tui_view *view, enum xf_tui_command command, struct xf_error *err)
@@ -413,47 +346,25 @@ static int page_command(struct xf_tui_view *view, enum xf_tui_command command, s
 		return 0;
 	d->all = !d->all;
 	/* unknown owner, page and frame match nothing, so all is a source of its own */
-	view->model.source = d->all ? &xf_tui_source_page_all : &xf_tui_source_page;
+	view->model.source = d->all ? &source_all : &source_own;
 	xf_tui_say(view->ui, false, "%s",
 		d->all ? "every vCPU's events meanwhile" : "its own vCPU's events");
 	return xf_tui_model_restart(&view->model, err);
 }
 
-static void events_totals(struct xf_tui_view *view, char *text, size_t size)
-{
-	const struct xf_tui_capture *c = &view->ui->capture;
-	char events[32], records[32], span[32];
-
-	xf_tui_format_grouped(events, sizeof(events), view->model.high - view->model.low + 1);
-	xf_tui_format_grouped(records, sizeof(records), c->records);
-	xf_tui_units_span(&view->ui->units, c->last - c->first, span, sizeof(span));
-	snprintf(text, size, "%s events from %s records over %s %s", events, records, span,
-		xf_tui_units_span_name(&view->ui->units));
-}
-
 const struct xf_tui_view_ops xf_tui_view_page = {
 	.title = "page",
-	.source = &xf_tui_source_page,
+	.source = &source_own,
 	.where = XF_IN_OTHERS,
 	.open = page_open,
 	.close = page_close,
 	.totals = page_totals,
-	.panel_rows = event_panel_rows,
-	.panel = event_panel,
-	.enter = event_enter,
-	.event = event_event,
+	.panel_rows = xf_tui_event_panel_rows,
+	.panel = page_panel,
+	.enter = xf_tui_to_event,
+	.event = xf_tui_same_event,
 	.work = page_work,
 	.refresh = page_refresh,
 	.command = page_command,
 	.extra = page_extra,
-};
-
-const struct xf_tui_view_ops xf_tui_view_events = {
-	.title = "Events",
-	.source = &xf_tui_source_events,
-	.totals = events_totals,
-	.panel_rows = event_panel_rows,
-	.panel = event_panel,
-	.enter = event_enter,
-	.event = event_event,
 };

@@ -19,8 +19,11 @@ const struct xf_unit_info xf_unit_info[XF_UNITS] = {
 
 const char *xf_policy_name(enum xf_policy_id mechanism)
 {
-	static const char *const names[XF_MECHS] = {
-		"unhook", "emulate", "hybrid", "batch-page", "batch-32", "readonly"};
+	static const char *const names[XF_POLICY_COUNT] = {
+#define X(id, name) [XF_POLICY_##id] = name,
+		XF_POLICIES(X)
+#undef X
+	};
 
 	return names[mechanism];
 }
@@ -170,58 +173,83 @@ static double further(const struct xf_units *u, unsigned cpus)
 	return cpus ? (double)cpus - (u->cpus ? u->cpus : 1) : 0;
 }
 
-static double unhook(const struct xf_units *u, double ptes, double unhooks, unsigned cpus)
+/* A page to be priced. */
+struct load {
+	const struct xf_unit_cost *cost;
+	double ptes, unhooks;
+	double cpus; /* beyond those that the units were measured on */
+	unsigned n;  /* of the hybrid */
+};
+
+typedef double page_cost(const struct load *l);
+
+static double unhook(const struct load *l)
 {
 	/* each unhook flushes, and so does each rehook */
-	return unhooks * (u->cost[XF_UNIT_PAGE].value +
-				 2 * u->cost[XF_UNIT_FLUSH].value * further(u, cpus)) +
-	       u->cost[XF_UNIT_ENTRY].value * pow(ptes, u->cost[XF_UNIT_EXPONENT].value);
+	return l->unhooks *
+		       (l->cost[XF_UNIT_PAGE].value + 2 * l->cost[XF_UNIT_FLUSH].value * l->cpus) +
+	       l->cost[XF_UNIT_ENTRY].value * pow(l->ptes, l->cost[XF_UNIT_EXPONENT].value);
 }
+
+static double emulate(const struct load *l)
+{
+	return l->ptes * l->cost[XF_UNIT_EMULATE].value;
+}
+
+/* The page is unhooked at the write after the first n. */
+static double hybrid(const struct load *l)
+{
+	if (l->ptes <= l->n)
+		return emulate(l);
+	return l->n * l->cost[XF_UNIT_EMULATE].value + unhook(l);
+}
+
+static double batch_page(const struct load *l)
+{
+	return l->cost[XF_UNIT_CALL].value + l->cost[XF_UNIT_BATCHED].value * l->ptes;
+}
+
+static double batch_32(const struct load *l)
+{
+	return ceil(l->ptes / 32) * l->cost[XF_UNIT_CALL].value +
+	       l->cost[XF_UNIT_BATCHED].value * l->ptes;
+}
+
+static double readonly(const struct load *l)
+{
+	return l->cost[XF_UNIT_READONLY].value;
+}
+
+#define BIT(unit) (1u << XF_UNIT_##unit)
+#define UNHOOKING (BIT(PAGE) | BIT(ENTRY) | BIT(EXPONENT) | BIT(UNHOOKS))
+
+/* What a page costs by each mechanism, and the units that this takes. */
+static const struct {
+	page_cost *page;
+	unsigned needs;
+	bool flushes; /* so that more CPUs cost more */
+} policies[XF_POLICY_COUNT] = {
+	[XF_POLICY_UNHOOK] = {unhook, UNHOOKING, true},
+	[XF_POLICY_EMULATE] = {emulate, BIT(EMULATE), false},
+	[XF_POLICY_HYBRID] = {hybrid, UNHOOKING | BIT(EMULATE), true},
+	[XF_POLICY_BATCH_PAGE] = {batch_page, BIT(CALL) | BIT(BATCHED), false},
+	[XF_POLICY_BATCH_32] = {batch_32, BIT(CALL) | BIT(BATCHED), false},
+	[XF_POLICY_READONLY] = {readonly, BIT(READONLY), false},
+};
 
 double xf_policy_page(const struct xf_units *u, enum xf_policy_id mechanism, unsigned n,
 	double ptes, double unhooks, unsigned cpus)
 {
-	double emulate = u->cost[XF_UNIT_EMULATE].value, call = u->cost[XF_UNIT_CALL].value;
-	double batched = u->cost[XF_UNIT_BATCHED].value;
+	const struct load load = {u->cost, ptes, unhooks, further(u, cpus), n};
 
-	switch (mechanism) {
-	case XF_POLICY_UNHOOK:
-		return unhook(u, ptes, unhooks, cpus);
-	case XF_POLICY_EMULATE:
-		return ptes * emulate;
-	case XF_POLICY_HYBRID:
-		/* the page is unhooked at the write after the first n */
-		return ptes <= n ? ptes * emulate : n * emulate + unhook(u, ptes, unhooks, cpus);
-	case XF_POLICY_BATCH_PAGE:
-		return call + batched * ptes;
-	case XF_POLICY_BATCH_32:
-		return ceil(ptes / 32) * call + batched * ptes;
-	default:
-		return u->cost[XF_UNIT_READONLY].value;
-	}
+	return policies[mechanism].page(&load);
 }
-
-#define BIT(unit) (1u << XF_UNIT_##unit)
 
 static unsigned needed(enum xf_policy_id mechanism, const struct xf_units *u, unsigned cpus)
 {
-	unsigned unhooking = BIT(PAGE) | BIT(ENTRY) | BIT(EXPONENT) | BIT(UNHOOKS);
+	bool flush = policies[mechanism].flushes && further(u, cpus) != 0;
 
-	if (further(u, cpus) != 0)
-		unhooking |= BIT(FLUSH);
-	switch (mechanism) {
-	case XF_POLICY_UNHOOK:
-		return unhooking;
-	case XF_POLICY_EMULATE:
-		return BIT(EMULATE);
-	case XF_POLICY_HYBRID:
-		return unhooking | BIT(EMULATE);
-	case XF_POLICY_BATCH_PAGE:
-	case XF_POLICY_BATCH_32:
-		return BIT(CALL) | BIT(BATCHED);
-	default:
-		return BIT(READONLY);
-	}
+	return policies[mechanism].needs | (flush ? BIT(FLUSH) : 0);
 }
 
 /* Are the units known?  Else why says which one is missing. */

@@ -95,14 +95,20 @@ struct xf_policy_filter {
 	const struct xf_cpulist *train; /* NULL = measure and price all */
 };
 
+/* X(enum, name): the mechanisms that are priced; what one costs stands in policy.c. */
+#define XF_POLICIES(X)              \
+	X(UNHOOK, "unhook")         \
+	X(EMULATE, "emulate")       \
+	X(HYBRID, "hybrid")         \
+	X(BATCH_PAGE, "batch-page") \
+	X(BATCH_32, "batch-32")     \
+	X(READONLY, "readonly")
+
 enum xf_policy_id {
-	XF_POLICY_UNHOOK,
-	XF_POLICY_EMULATE,
-	XF_POLICY_HYBRID,
-	XF_POLICY_BATCH_PAGE,
-	XF_POLICY_BATCH_32,
-	XF_POLICY_READONLY,
-	XF_MECHS
+#define X(id, name) XF_POLICY_##id,
+	XF_POLICIES(X)
+#undef X
+		XF_POLICY_COUNT
 };
 
 struct xf_price {

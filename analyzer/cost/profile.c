@@ -223,13 +223,13 @@ static bool parse_point(struct xf_profile *p, const char *line)
 	point.series = series_of(p, series);
 	point.mechanism = !strcmp(mechanism, "unhook")	  ? XF_POLICY_UNHOOK
 			  : !strcmp(mechanism, "emulate") ? XF_POLICY_EMULATE
-							  : XF_MECHS;
+							  : XF_POLICY_COUNT;
 	if (strcmp(pages, "?")) {
 		point.pages = strtod(pages, &end);
 		if (*end || !(point.pages > 0) || !isfinite(point.pages))
 			return false;
 	}
-	if (point.series < 0 || point.mechanism == XF_MECHS || !(point.ptes > 0) ||
+	if (point.series < 0 || point.mechanism == XF_POLICY_COUNT || !(point.ptes > 0) ||
 		!(point.time > 0) || !isfinite(point.ptes) || !isfinite(point.time))
 		return false;
 	p->points[p->npoints++] = point;

@@ -7,7 +7,7 @@
 
 #include "analyzer/verify/verify.h"
 #include "common/map.h"
-#include "schemas/row.h"
+#include "schemas/scan.h"
 
 #define XF_PENDING 16 /* faults of a vCPU that wait for their line */
 #define XF_MOVES   8  /* migrations of a task that are kept */
@@ -116,7 +116,6 @@ struct xf_verify {
 	struct xf_error *err;
 	struct xf_ftrace *log;
 	struct xf_survey survey;
-	struct xf_dictionary dictionary;
 	uint64_t capture_first, capture_last;
 	struct xf_map cpus, tasks; /* number, pid -> struct */
 	uint64_t next_mm;

@@ -235,15 +235,18 @@ static int lines_until(struct xf_verify *v, uint64_t tsc, struct xf_ftrace_line 
 	return *more < 0 ? *more : code;
 }
 
-static int walk(struct xf_verify *v, sqlite3_stmt *stmt)
+static int walk(struct xf_verify *v, struct xf_event_scan *scan)
 {
 	struct xf_ftrace_line line;
 	struct xf_event event;
 	int64_t id, n = 0;
 	int more = xf_ftrace_next(v->log, &line, v->err), code = more < 0 ? more : 0;
 
-	while (!code && (code = xf_db_step(stmt, v->err)) == 1) {
-		xf_event_of_row(&v->dictionary, stmt, &id, &event);
+	while (!code && (code = xf_event_scan_next(scan, &id, &event, v->err)) == 1) {
+		code = 0;
+		if (!(event.has & XF_HAS_OWNER) || event.domid != v->result->domid ||
+			(event.kind != XF_PAGE_FAULT && event.kind != XF_EMULATE))
+			continue;
 		code = lines_until(v, event.tsc, &line, &more);
 		if (!code && event.kind == XF_PAGE_FAULT && v->survey.faults)
 			code = xf_verify_fault(v, id, &event);
@@ -257,18 +260,12 @@ static int walk(struct xf_verify *v, sqlite3_stmt *stmt)
 
 static int compare(struct xf_verify *v)
 {
-	sqlite3_stmt *stmt = NULL;
-	int code = xf_db_prepare(v->db, &stmt,
-		"SELECT " XF_EVENT_ROW " WHERE e.type IN (SELECT type FROM event_type"
-		" WHERE name IN ('page_fault', 'emulate')) AND e.place IN (SELECT place FROM event_place"
-		" WHERE domid = ?) ORDER BY e.event_id",
-		v->err);
+	struct xf_event_scan scan;
+	int code = xf_event_scan_open(&scan, v->db, 1, INT64_MAX, false, v->err);
 
-	if (!code) {
-		sqlite3_bind_int(stmt, 1, v->result->domid);
-		code = walk(v, stmt);
-	}
-	sqlite3_finalize(stmt);
+	if (!code)
+		code = walk(v, &scan);
+	xf_event_scan_close(&scan);
 	if (!code)
 		code = xf_verify_faults_finish(v);
 	if (!code && v->result->by_write)
@@ -306,8 +303,6 @@ static int open_both(struct xf_verify *v, const char *path)
 	if (!code && v->result->domid < 0)
 		code = find_domain(v);
 	if (!code)
-		code = xf_dictionary_load(&v->dictionary, v->db, v->err);
-	if (!code)
 		code = load_losses(v);
 	if (!code)
 		code = load_forks(v);
@@ -342,7 +337,6 @@ static void free_all(struct xf_verify *v)
 	free(v->truths);
 	free(v->forks);
 	free(v->losses);
-	xf_dictionary_free(&v->dictionary);
 	sqlite3_finalize(v->sequences);
 	xf_ftrace_close(v->log);
 }

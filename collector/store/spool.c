@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/newfile.h"
+
 #define PIECE (256 * 1024)
 #define TRIM  (16u << 20)  /* a temporary file that was read whole is emptied from here on */
 #define MOST  (1ull << 30) /* a temporary file grows no further: the producer has to wait */
@@ -36,8 +38,6 @@ struct xf_spool {
 static bool store(struct xf_spool *s, size_t n)
 {
 	pthread_mutex_lock(&s->lock);
-	if (s->keep && !s->written && ftruncate(s->file, 0))
-		s->sys = errno;
 	if (!s->keep && s->read == s->written && s->written - s->base >= TRIM) {
 		if (!ftruncate(s->file, 0))
 			s->base = s->freed = s->written;
@@ -105,19 +105,6 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int temporary(const char *path, struct xf_error *err)
-{
-	char name[4096];
-	int fd;
-
-	snprintf(name, sizeof(name), "%s.spool.XXXXXX", path);
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
-		return xf_fail_errno(err, XF_IO, "cannot make a temporary file beside %s", path);
-	unlink(name);
-	return fd;
-}
-
 /* The database on the same disk needs most of the space. */
 static uint64_t limit(int file)
 {
@@ -139,7 +126,7 @@ int xf_spool_start(struct xf_spool **spool, int fd, int raw, const char *path, s
 	memset(s, 0, offsetof(struct xf_spool, buffer));
 	s->in = fd;
 	s->keep = raw >= 0;
-	s->file = raw >= 0 ? raw : temporary(path, err);
+	s->file = raw >= 0 ? raw : xf_newfile_unnamed(path, err);
 	if (s->file < 0) {
 		free(s);
 		return -XF_IO;

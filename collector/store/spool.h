@@ -12,7 +12,7 @@ struct xf_spool;
 
 /*
  * Reads fd (which the spool closes) to its end into a file: raw is its descriptor where the user
- * wants the stream kept (what is in it goes with the first bytes of the stream), else -1 for a
+ * wants the stream kept, else -1 for a
  * temporary one beside path, of 1 GiB or a quarter of the free space at the most: then the producer
  * waits.  The spool closes raw.
  */

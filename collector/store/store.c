@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/store/keep.h"
 #include "collector/store/load.h"
 #include "schemas/db.h"
 #include "common/version.h"
@@ -23,9 +24,10 @@
 
 struct xf_store {
 	sqlite3 *db;
-	bool force, live;
-	char *path;
-	char *working; /* the temporary name */
+	bool live;
+	bool torn; /* a transaction failed: what reader and analyzer know is more than what is stored */
+	struct xf_newfile *file;
+	struct xf_keep_wal wal;
 	struct xf_dictionary dictionary;
 	size_t losses_written;
 	uint64_t cpu_hz;
@@ -69,40 +71,19 @@ static int create_schema(sqlite3 *db, const char *mode, struct xf_error *err)
 	return code;
 }
 
-static int new_store(struct xf_store **store, const char *path, bool force, struct xf_error *err)
+static int new_store(
+	struct xf_store **store, const char *path, unsigned flags, struct xf_error *err)
 {
-	struct xf_store *s;
-	struct stat st;
-	int fd, code;
+	struct xf_store *s = calloc(1, sizeof(*s));
+	int code;
 
-	if (!stat(path, &st)) {
-		if (!S_ISREG(st.st_mode))
-			return xf_fail(err, XF_IO,
-				"%s is no ordinary file: a database cannot stand there", path);
-		if (!force)
-			return xf_fail(err, XF_IO,
-				"%s exists already; --force replaces it, -o chooses another name",
-				path);
-	}
-	s = calloc(1, sizeof(*s));
-	if (!s || !(s->path = strdup(path)) || asprintf(&s->working, "%s.XXXXXX", path) < 0) {
-		xf_store_abort(s);
+	if (!s)
 		return xf_fail_nomem(err);
-	}
-	s->force = force;
-	fd = mkstemp(s->working);
-	if (fd < 0) {
-		code = xf_fail_errno(err, XF_IO, "cannot write %s", path);
-		s->working[0] = '\0';
-		xf_store_abort(s);
-		return code;
-	}
-	/* as an ordinary new file: mkstemp's 0600 would lock the user's colleagues out */
-	fchmod(fd, 0666 & ~umask(umask(022)));
-	close(fd);
-	if (sqlite3_open_v2(s->working, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	code = xf_newfile_open(&s->file, path, flags | XF_NEWFILE_DATABASE, err);
+	if (!code &&
+		sqlite3_open_v2(s->file->working, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		code = s->db ? xf_db_fail(s->db, path, err) : xf_fail_nomem(err);
-	else
+	if (!code)
 		code = create_schema(s->db, WHOLE_PRAGMAS, err);
 	if (code) {
 		xf_store_abort(s);
@@ -112,9 +93,14 @@ static int new_store(struct xf_store **store, const char *path, bool force, stru
 	return 0;
 }
 
-int xf_store_create(struct xf_store **store, const char *path, bool force, struct xf_error *err)
+const struct xf_newfile *xf_store_file(struct xf_store *s)
 {
-	int code = new_store(store, path, force, err);
+	return s->file;
+}
+
+int xf_store_create(struct xf_store **store, const char *path, unsigned flags, struct xf_error *err)
+{
+	int code = new_store(store, path, flags, err);
 
 	if (code)
 		return code;
@@ -195,7 +181,7 @@ static int load(struct xf_store *s, struct xf_vtab *vtab, struct xf_error *err)
 		s->why_insert = "it was asked for";
 		return 1;
 	}
-	code = xf_load_events(s->db, s->working, &s->dictionary, vtab, &s->why_insert, err);
+	code = xf_load_events(s->db, s->file->working, &s->dictionary, vtab, &s->why_insert, err);
 	/* what it knows of the file is of before */
 	if (!code)
 		code = xf_db_exec(s->db, "COMMIT; BEGIN", err);
@@ -372,47 +358,16 @@ int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64
 	return code;
 }
 
-/* Puts the working file in its place: rename() replaces, link() refuses what is there. */
-static int place(struct xf_store *s, struct xf_error *err)
-{
-	if (!s->force && !link(s->working, s->path))
-		return 0;
-	if (!s->force && errno == EEXIST)
-		return xf_fail(err, XF_IO, "%s has come to exist meanwhile; nothing was replaced",
-			s->path);
-	/* what a writer of the old database left behind would be applied to the new one */
-	for (int i = 0; i < 3; i++) {
-		static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
-		char *name;
-
-		if (asprintf(&name, "%s%s", s->path, suffixes[i]) < 0)
-			return xf_fail_nomem(err);
-		unlink(name);
-		free(name);
-	}
-	/* replace, or a file system without hard links */
-	if (rename(s->working, s->path))
-		return xf_fail_errno(err, XF_IO, "cannot write %s", s->path);
-	s->working[0] = '\0';
-	return 0;
-}
-
 int xf_store_commit(struct xf_store *s, struct xf_error *err)
 {
-	int fd, code = xf_db_exec(s->db, "COMMIT", err);
+	int code = xf_db_exec(s->db, "COMMIT", err);
 
 	if (!code && sqlite3_close(s->db) != SQLITE_OK)
 		code = xf_db_fail(s->db, "cannot close the database", err);
 	if (!code) {
 		s->db = NULL;
-		fd = open(s->working, O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || fsync(fd))
-			code = xf_fail_errno(err, XF_IO, "cannot write %s", s->path);
-		if (fd >= 0)
-			close(fd);
+		code = xf_newfile_place(s->file, err);
 	}
-	if (!code)
-		code = place(s, err);
 	xf_store_abort(s);
 	return code;
 }
@@ -423,19 +378,16 @@ void xf_store_abort(struct xf_store *s)
 		return;
 	sqlite3_close(s->db);
 	xf_dictionary_free(&s->dictionary);
-	if (s->working && s->working[0])
-		unlink(s->working);
-	free(s->working);
-	free(s->path);
+	xf_newfile_close(s->file);
 	free(s);
 }
 
-int xf_store_live(struct xf_store **store, const char *path, bool force, const char *source,
+int xf_store_live(struct xf_store **store, const char *path, unsigned flags, const char *source,
 	uint64_t cpu_hz, struct xf_error *err)
 {
 	struct xf_reader_stats none = {0};
 	struct xf_store *s;
-	int code = new_store(&s, path, force, err);
+	int code = new_store(&s, path, flags | XF_NEWFILE_RECORD, err);
 
 	if (code)
 		return code;
@@ -465,15 +417,12 @@ static int on_commit(void *data, sqlite3 *db, const char *name, int pages)
 
 int xf_store_live_place(struct xf_store *s, struct xf_error *err)
 {
-	int code = place(s, err);
+	int code = xf_newfile_place(s->file, err);
 
 	if (code)
 		return code;
-	if (s->working[0])
-		unlink(s->working);
-	s->working[0] = '\0';
-	if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-		return s->db ? xf_db_fail(s->db, s->path, err) : xf_fail_nomem(err);
+	if (sqlite3_open_v2(s->file->path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		return s->db ? xf_db_fail(s->db, s->file->path, err) : xf_fail_nomem(err);
 	sqlite3_busy_timeout(s->db, BUSY_MS);
 	code = xf_db_exec(s->db, LIVE_PRAGMAS, err);
 	/* takes the place of the automatic checkpoint, which would report a reader as an error */
@@ -535,13 +484,18 @@ static int live_counts(
 	return code;
 }
 
+bool xf_store_torn(const struct xf_store *s)
+{
+	return s->torn;
+}
+
 int64_t xf_store_wal_size(struct xf_store *s)
 {
 	struct stat st;
 	char *name;
 	int64_t size = 0;
 
-	if (asprintf(&name, "%s-wal", s->path) < 0)
+	if (asprintf(&name, "%s-wal", s->file->path) < 0)
 		return 0;
 	if (!stat(name, &st))
 		size = st.st_size;
@@ -575,6 +529,7 @@ int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
 	code = xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
 	if (code)
 		return code;
+	xf_keep_remember(&s->wal, s->file);
 	code = ingest(s->db, &s->dictionary, vtab, err);
 	*ended = !code && !vtab->again;
 	if (!code && before)
@@ -585,6 +540,7 @@ int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
 		code = xf_db_exec(s->db, "COMMIT", err);
 	if (code) {
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+		s->torn = true;
 		return code;
 	}
 	if (s->wal_pages >= CHECKPOINT_PAGES) {
@@ -600,18 +556,24 @@ int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
 }
 
 int xf_store_live_finish(
-	struct xf_store *s, struct xf_vtab *vtab, bool complete, struct xf_error *err)
+	struct xf_store *s, struct xf_vtab *vtab, bool complete, char **kept, struct xf_error *err)
 {
-	int code = xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
+	int code = s->torn ? 0 : xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
 
-	if (!code)
+	if (!code && !s->torn)
 		code = live_counts(s, vtab, complete, err);
-	if (!code)
+	if (!code && !s->torn)
 		code = xf_db_exec(s->db, "COMMIT", err);
 	/* one plain file again, unless somebody is reading: then the last one to close tidies up */
 	sqlite3_busy_timeout(s->db, 500);
 	sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+	if (xf_newfile_is_there(s->file)) {
+		sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+	} else {
+		if (!code)
+			code = xf_keep(s->db, s->file, kept, err);
+		xf_keep_forget(&s->wal, s->file);
+	}
 	xf_store_abort(s);
 	return code;
 }

@@ -10,15 +10,17 @@
 #include <stdbool.h>
 
 #include "collector/trace/reader.h"
+#include "common/newfile.h"
 #include "collector/store/vtab.h"
 
 struct xf_store;
 
-/*
- * Starts a database that will be called path: it is written beside it under a temporary name.
- * Fails when path exists, unless force is given.
- */
-int xf_store_create(struct xf_store **store, const char *path, bool force, struct xf_error *err);
+/* Starts a database that will be called path.  flags: XF_NEWFILE_FORCE, XF_NEWFILE_PRIVATE. */
+int xf_store_create(
+	struct xf_store **store, const char *path, unsigned flags, struct xf_error *err);
+
+/* The file that it becomes; it belongs to the store. */
+const struct xf_newfile *xf_store_file(struct xf_store *store);
 
 /*
  * The connection, for the analyzer's tables; it belongs to the store.  Until xf_store_summary() the
@@ -56,7 +58,7 @@ int xf_store_scan(sqlite3 **db, struct xf_vtab *vtab, const char *source, uint64
  * xf_store_live_finish().  Made first under a temporary name, so that a capture that never begins
  * leaves nothing; xf_store_live_place() gives it its name and opens it.
  */
-int xf_store_live(struct xf_store **store, const char *path, bool force, const char *source,
+int xf_store_live(struct xf_store **store, const char *path, unsigned flags, const char *source,
 	uint64_t cpu_hz, struct xf_error *err);
 int xf_store_live_place(struct xf_store *store, struct xf_error *err);
 
@@ -69,6 +71,12 @@ int xf_store_live_step(struct xf_store *store, struct xf_vtab *vtab, int64_t bud
 	int (*before)(void *data, struct xf_error *err), void *data, bool *ended,
 	struct xf_error *err);
 
+/*
+ * True after a transaction of a live capture failed: the database stays as it was before it, with the
+ * counts of that time, and nothing that the analyzer has seen since may be written.
+ */
+bool xf_store_torn(const struct xf_store *store);
+
 /* Bytes of the WAL; above XF_WAL_LIMIT a reader that holds an old state keeps it from shrinking. */
 #define XF_WAL_LIMIT (64 << 20)
 int64_t xf_store_wal_size(struct xf_store *store);
@@ -79,9 +87,13 @@ bool xf_store_wal_busy(struct xf_store *store);
 /* The frequency, where it became known only now. */
 void xf_store_set_hz(struct xf_store *store, uint64_t cpu_hz);
 
-/* The last counts; complete: the stream came to its own end.  Frees the store, also on failure. */
-int xf_store_live_finish(
-	struct xf_store *store, struct xf_vtab *vtab, bool complete, struct xf_error *err);
+/*
+ * The last counts; complete: the stream came to its own end.  Frees the store, also on failure.
+ * *kept, to be freed, is the name under which the database was kept because its own no longer leads
+ * to it; else NULL.
+ */
+int xf_store_live_finish(struct xf_store *store, struct xf_vtab *vtab, bool complete, char **kept,
+	struct xf_error *err);
 
 /* Makes the database durable and gives it its name.  Frees the store, also on failure. */
 int xf_store_commit(struct xf_store *store, struct xf_error *err);

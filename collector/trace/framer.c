@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/newfile.h"
+
 #define WINDOW_HEAD 12
 #define WINDOW_MAX  0x0fffeff8u	 /* 65535 pages less the ring's own header */
 #ifndef RESIDENT_MAX		 /* a test makes it small */
@@ -272,19 +274,8 @@ static int spill(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *e
 		return 0;
 	}
 	if (!xf_source_can_reread(f->source)) {
-		const char *dir = getenv("TMPDIR");
-		char path[4096];
-
-		if (f->spill < 0) {
-			snprintf(path, sizeof(path), "%s/xenfault.XXXXXX",
-				dir && *dir ? dir : "/tmp");
-			f->spill = mkstemp(path);
-			if (f->spill < 0)
-				return xf_fail_errno(err, XF_IO,
-					"cannot make a temporary file in %s",
-					dir && *dir ? dir : "/tmp");
-			unlink(path);
-		}
+		if (f->spill < 0 && (f->spill = xf_newfile_unnamed(NULL, err)) < 0)
+			return f->spill;
 		chunk->spilled = f->spill_end;
 		for (size_t done = 0; done < chunk->length;) {
 			ssize_t n = pwrite(f->spill, chunk->data + done, chunk->length - done,

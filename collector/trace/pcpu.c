@@ -12,8 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JUMP	  (1ull << 36) /* cycles; half a minute */
-#define HOLD_PASS 64	       /* how long to wait for a scheduler record, in passes */
+#include "collector/trace/nested.h"
+
+#define JUMP	  (1ull << 36)		/* cycles; half a minute */
+#define XEN_FIRST 0xffff800000000000ull /* Xen's own part of a 64-bit address space (public ABI) */
+#define XEN_LAST  0xffff87ffffffffffull
+#define HOLD_PASS 64 /* how long to wait for a scheduler record, in passes */
 
 /* Hypercalls whose records carry a count, or mean something here. */
 static const struct hypercall {
@@ -255,6 +259,7 @@ static void schedule(struct xf_pcpu *pcpu, struct xf_stream *stream, const struc
 		break;
 	case XF_ROLE_SWITCH:
 		v = word_owner(record, stream->format, 2);
+		pcpu->outgoing = word_owner(record, stream->format, 0);
 		/* behind the runstates it says nothing new */
 		if (!same_owner(pcpu->owner, v)) {
 			pcpu->switched_from = word_owner(record, stream->format, 0);
@@ -267,6 +272,7 @@ static void schedule(struct xf_pcpu *pcpu, struct xf_stream *stream, const struc
 	}
 	stream->scheduled = true;
 	pcpu->has_rip = false;
+	xf_nested_over(pcpu);
 	pcpu->multicall_done = 0;
 }
 
@@ -557,16 +563,33 @@ static int add_loss(struct xf_pcpu *pcpu, struct xf_stream *stream, const struct
 	pcpu->owner_ahead.chunk = NULL;
 	pcpu->holding = false;
 	pcpu->has_rip = false;
+	pcpu->outgoing.known = false;
+	xf_nested_over(pcpu);
 	pcpu->multicall_done = 0;
 	return 0;
 }
 
+/* What is recorded late of an exit is merged by the time of the exit. */
+static uint64_t key_of(const struct xf_pcpu *pcpu, const struct xf_event *event)
+{
+	bool exit = event->kind == XF_NPF || event->kind == XF_RECALC;
+
+	return exit && pcpu->exit.open ? pcpu->exit.key : pcpu->key;
+}
+
 /* Joins the record with the one before it that told of the same happening. */
-static bool complete_pending(struct xf_pcpu *pcpu, enum xf_role role, struct xf_event *event)
+static bool complete_pending(struct xf_pcpu *pcpu, const struct xf_record *record,
+	enum xf_role role, struct xf_event *event)
 {
 	struct xf_event *before = &pcpu->pending;
 	enum xf_role wanted = before->kind == XF_NOT_SHADOW ? XF_ROLE_INJECT : XF_ROLE_PV_FIXUP;
 
+	if (before->kind == XF_NPF) {
+		if (role != XF_ROLE_VMENTRY)
+			return false;
+		*event = xf_nested_entered(pcpu, record);
+		return true;
+	}
 	if (role != wanted || event->va != before->va)
 		return false;
 	if (before->has & XF_HAS_PTE && before->pte) {
@@ -617,14 +640,50 @@ static int place_event(struct xf_pcpu *pcpu, struct xf_stream *stream,
 	return 1;
 }
 
-static void note_vmexit(
-	struct xf_pcpu *pcpu, const struct xf_record *record, const struct xf_layout *layout)
+static void note_vmexit(struct xf_pcpu *pcpu, struct xf_stream *stream,
+	const struct xf_record *record, const struct xf_layout *layout)
 {
 	struct xf_event event = {0};
 
 	xf_record_decode(layout, record, &event);
 	pcpu->has_rip = true;
 	pcpu->rip = event.rip;
+	xf_nested_exit(pcpu, stream, record, &event);
+}
+
+static bool in_xen(const struct xf_event *event)
+{
+	return event->has & XF_HAS_RIP && event->rip >= XEN_FIRST && event->rip <= XEN_LAST;
+}
+
+static bool shadowed(const struct xf_stream *stream, const struct xf_owner *owner)
+{
+	return owner->known && owner->domid < 0x8000 &&
+	       stream->shadowed[owner->domid / 8] >> owner->domid % 8 & 1;
+}
+
+/*
+ * In a context switch Xen writes to the memory of the outgoing and of the incoming guest when the incoming
+ * vCPU is current already.  Such a fixup is the outgoing one's if only that one is known to run on shadows.
+ */
+static void whose_fixup(struct xf_pcpu *pcpu, struct xf_stream *stream,
+	const struct xf_record *record, enum xf_role role, struct xf_event *event)
+{
+	if (role != XF_ROLE_SHADOW_FIXUP && role != XF_ROLE_PV_FIXUP && role != XF_ROLE_WRAP &&
+		record->id >> 16 != 0x002)
+		pcpu->outgoing.known = false;
+	if (role != XF_ROLE_PV_FIXUP)
+		return;
+	if (!in_xen(event)) {
+		pcpu->outgoing.known = false;
+		if (pcpu->owner.known && pcpu->owner.domid < 0x8000)
+			stream->shadowed[pcpu->owner.domid / 8] |=
+				(uint8_t)(1 << pcpu->owner.domid % 8);
+	} else if (shadowed(stream, &pcpu->outgoing) && !shadowed(stream, &pcpu->owner)) {
+		event->domid = pcpu->outgoing.domid;
+		event->vcpu = pcpu->outgoing.vcpu;
+		event->has |= XF_HAS_OWNER;
+	}
 }
 
 /* What a fixup's flags make of it. */
@@ -644,28 +703,35 @@ enum step { STEP_ON, STEP_EVENT, STEP_BLOCKED };
 static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error *err)
 {
 	struct xf_place place = {pcpu->head, pcpu->at};
-	struct xf_event event = {0};
+	struct xf_event event;
 	struct xf_record record;
 	struct xf_record_slot *slot;
 	const struct xf_layout *layout;
 	size_t length;
+	bool recalc;
 	int code = read_at(pcpu, stream, &place, &record, &length, err);
 
+	xf_event_clear(&event);
 	if (code < 0)
 		return code;
 	slot = xf_record_slot(stream->table, record.id, record.nwords);
 	layout = slot->layout;
-	if (layout && layout->kind) {
-		xf_record_decode(layout, &record, &event);
+	recalc = xf_nested_recalc(pcpu, layout);
+	if (recalc || (layout && layout->kind)) {
+		if (!recalc)
+			xf_record_decode(layout, &record, &event);
 		code = place_event(pcpu, stream, &record, length, &event, err);
 		if (code < 0)
 			return code;
 		if (!code)
 			return STEP_BLOCKED;
 	}
+	if (recalc)
+		xf_nested_fill_recalc(pcpu, &record, layout->role == XF_ROLE_VMENTRY, &event);
 	if (pcpu->has_pending && !(layout && layout->role == XF_ROLE_WRAP) &&
-		!(layout && complete_pending(pcpu, (enum xf_role)layout->role, &event))) {
-		pcpu->event_key = pcpu->key;
+		!xf_nested_waits(pcpu, layout) &&
+		!(layout && complete_pending(pcpu, &record, (enum xf_role)layout->role, &event))) {
+		pcpu->event_key = key_of(pcpu, &pcpu->pending);
 		finish_pending(pcpu, stream);
 		return STEP_EVENT;
 	}
@@ -673,7 +739,9 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 	stream->records++;
 	if (record.timed && (code = clock_record(pcpu, stream, record.tsc, length, err)))
 		return code;
-	pcpu->event_key = pcpu->key;
+	pcpu->event_key = key_of(pcpu, &event);
+	whose_fixup(
+		pcpu, stream, &record, layout ? (enum xf_role)layout->role : XF_ROLE_NONE, &event);
 	if (!layout) {
 		pcpu->at += length;
 		return STEP_ON;
@@ -687,11 +755,21 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 			return code;
 		break;
 	case XF_ROLE_VMEXIT:
-		note_vmexit(pcpu, &record, layout);
+		note_vmexit(pcpu, stream, &record, layout);
 		break;
 	case XF_ROLE_VMENTRY:
 		pcpu->has_rip = false;
+		xf_nested_over(pcpu);
 		break;
+	case XF_ROLE_P2M:
+		xf_nested_p2m(pcpu, stream, &event);
+		break;
+	case XF_ROLE_NPF:
+		xf_nested_fault(pcpu, stream, &event);
+		pcpu->pending = event;
+		pcpu->has_pending = true;
+		pcpu->at += length;
+		return STEP_ON;
 	case XF_ROLE_SHADOW_FIXUP:
 		shadow_fixup(&event);
 		/* fall through */
@@ -727,7 +805,7 @@ int xf_pcpu_advance(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_er
 			pcpu->state = XF_PCPU_EMPTY;
 			if (!pcpu->has_pending)
 				return 0;
-			pcpu->event_key = pcpu->key;
+			pcpu->event_key = key_of(pcpu, &pcpu->pending);
 			pcpu->state = may_wait(pcpu, stream) ? XF_PCPU_BLOCKED : XF_PCPU_READY;
 			if (pcpu->state == XF_PCPU_READY) {
 				pcpu->holding = false;

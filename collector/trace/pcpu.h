@@ -19,12 +19,15 @@ struct xf_stream {
 	size_t nlosses, losses_room;
 	uint64_t records, lost_records;
 	uint64_t tsc_first, tsc_last;
-	uint64_t pass;		/* of the chunk read last */
-	bool end;		/* no more chunks will come */
-	bool scheduled;		/* a scheduler record was seen */
-	bool give_up;		/* waiting for one was in vain once: do not wait again */
-	uint8_t pv[0x8000 / 8]; /* domains with PV records, one bit each */
-	bool pv_unowned;	/* PV records whose domain is unknown */
+	uint64_t pass;		      /* of the chunk read last */
+	bool end;		      /* no more chunks will come */
+	bool scheduled;		      /* a scheduler record was seen */
+	bool give_up;		      /* waiting for one was in vain once: do not wait again */
+	uint8_t pv[0x8000 / 8];	      /* domains with PV records, one bit each */
+	uint8_t shadowed[0x8000 / 8]; /* PV domains with fixups of their own instructions */
+	bool pv_unowned;	      /* PV records whose domain is unknown */
+	bool svm;		      /* exit reasons are those of AMD */
+	bool has_p2m;		      /* p2m records were seen */
 };
 
 enum xf_pcpu_state {
@@ -44,6 +47,17 @@ struct xf_place {
 	size_t at;
 };
 
+/* The VMEXIT that a pCPU is in: nested.c. */
+struct xf_exit {
+	bool open, timed;
+	bool p2m;	/* its reason is the p2m: a nested page fault, or a recalculation */
+	bool faulted;	/* a nested page fault was recorded in it */
+	bool set;	/* an entry was made writable memory: that of set_gfn */
+	bool populated; /* memory was given on demand */
+	uint32_t raw_id;
+	uint64_t tsc, key, set_gfn;
+};
+
 struct xf_pcpu {
 	uint32_t id;
 	struct xf_chunk *head, *tail;
@@ -59,9 +73,10 @@ struct xf_pcpu {
 	uint64_t hold_pass; /* when the wait began */
 	bool has_rip;
 	uint64_t rip; /* of the VMEXIT this pCPU is in */
+	struct xf_exit exit;
+	struct xf_owner outgoing; /* by SWITCH, until the vCPU that came has a record */
 	bool has_pending;
-	struct xf_event
-		pending; /* a guest fault or shadow fixup that the next record may complete */
+	struct xf_event pending; /* a fault or shadow fixup that the next record may complete */
 	uint32_t multicall_calls, multicall_done; /* the last multicall, and its sub-calls so far */
 	/* how far ahead was looked already, so that no record is looked at twice; chunk NULL = not */
 	struct xf_place owner_ahead; /* for who runs here */

@@ -28,6 +28,7 @@
 #define FRAME64(at) {XF_FIELD_FRAME, at, 1}
 #define COUNT(at)   {XF_FIELD_COUNT, at, 0}
 #define ARG1(at)    {XF_FIELD_ARG1, at, 0}
+#define ARG1_64(at) {XF_FIELD_ARG1, at, 1}
 #define ARG2(at)    {XF_FIELD_ARG2, at, 0}
 #define ARG2_64(at) {XF_FIELD_ARG2, at, 1}
 #define OWNER(at)   {XF_FIELD_OWNER, at, 0}
@@ -42,6 +43,8 @@
 #define PV32(minor, ...) V(0x20f000 + minor, __VA_ARGS__), V(0x201000 + minor, __VA_ARGS__)
 #define PV64(minor, ...) V(0x20f100 + minor, __VA_ARGS__), V(0x201100 + minor, __VA_ARGS__)
 #define NO XF_KIND_NONE
+#define GPA(at)	    {XF_FIELD_GPA, at, 0}
+#define GPA64(at)   {XF_FIELD_GPA, at, 1}
 
 /* SHADOW records that carry only the VA, and the UNSHADOW ones (a flags word since 4.19) */
 #define SHADOW_VA(minor, kind, role, name)                                                      \
@@ -163,12 +166,12 @@ static const struct xf_layout layouts[] = {
 	/* HVM and PVH guests, 3.4 on */
 	HVM(0x81001, 0, NO, VMENTRY, "HVM_VMENTRY"),
 	HVM(0x81401, 0, NO, VMENTRY, "HVM_VMENTRY_NESTED"),
-	HVM(0x81002, 2, NO, VMEXIT, "HVM_VMEXIT", RIP(1)),
-	HVM(0x81102, 3, NO, VMEXIT, "HVM_VMEXIT", RIP64(1)),
-	HVM(0x81402, 2, NO, VMEXIT, "HVM_VMEXIT_NESTED", RIP(1)),
-	HVM(0x81502, 3, NO, VMEXIT, "HVM_VMEXIT_NESTED", RIP64(1)),
-	V(0x81003, 2, NO, VMEXIT, "HVM_SVM_EXIT", RIP(1)),
-	V(0x81103, 3, NO, VMEXIT, "HVM_SVM_EXIT", RIP64(1)),
+	HVM(0x81002, 2, NO, VMEXIT, "HVM_VMEXIT", RIP(1), ARG1(0)),
+	HVM(0x81102, 3, NO, VMEXIT, "HVM_VMEXIT", RIP64(1), ARG1(0)),
+	HVM(0x81402, 2, NO, VMEXIT, "HVM_VMEXIT_NESTED", RIP(1), ARG1(0)),
+	HVM(0x81502, 3, NO, VMEXIT, "HVM_VMEXIT_NESTED", RIP64(1), ARG1(0)),
+	V(0x81003, 2, NO, VMEXIT, "HVM_SVM_EXIT", RIP(1), ARG1(0)),
+	V(0x81103, 3, NO, VMEXIT, "HVM_SVM_EXIT", RIP64(1), ARG1(0)),
 	HVM(0x82001, 2, XF_FIXUP, NONE, "HVM_PF_XEN", ERR(0), VA(1)),
 	HVM(0x82101, 3, XF_FIXUP, NONE, "HVM_PF_XEN", ERR(0), VA64(1)),
 	HVM(0x82002, 2, XF_PAGE_FAULT, INJECT, "HVM_PF_INJECT", ERR(0), VA(1)),
@@ -177,6 +180,23 @@ static const struct xf_layout layouts[] = {
 	HVM(0x82109, 3, XF_CR_WRITE, NONE, "HVM_CR_WRITE", CR(0), CR3_64(1)),
 	HVM(0x82014, 2, XF_INVLPG, NONE, "HVM_INVLPG", VA(1)),
 	HVM(0x82114, 3, XF_INVLPG, NONE, "HVM_INVLPG", VA64(1)),
+
+	/* nested paging; the flag of 64 bits in an id is that of the address */
+	HVM(0x82021, 6, XF_NPF, NPF, "HVM_NPF", GPA64(0), PTE64(2), ERR(4), ARG1(5)),
+	HVM(0x82012, 1, XF_HYPERCALL, NONE, "HVM_VMMCALL", ARG1(0)),
+	HVM(0x82017, 2, XF_MMIO, NONE, "HVM_IOMEM_READ", GPA(0), ARG1(1)),
+	V(0x82117, 3, XF_MMIO, NONE, "HVM_IOMEM_READ", GPA64(0), ARG1(2)),
+	V(0x82117, 4, XF_MMIO, NONE, "HVM_IOMEM_READ", GPA64(0), ARG1_64(2)),
+	HVM(0x82217, 2, XF_MMIO, NONE, "HVM_IOMEM_WRITE", GPA(0), ARG1(1)),
+	V(0x82317, 3, XF_MMIO, NONE, "HVM_IOMEM_WRITE", GPA64(0), ARG1(2)),
+	V(0x82317, 4, XF_MMIO, NONE, "HVM_IOMEM_WRITE", GPA64(0), ARG1_64(2)),
+	V(0x10f004, 6, XF_P2M, P2M, "SET_P2M_ENTRY", FRAME64(0), PTE64(2), ARG1(4), ARG2(5)),
+	V(0x10f005, 4, XF_P2M, NONE, "DECREASE_RESERVATION", FRAME64(0), ARG2(2)),
+	V(0x10f010, 6, XF_P2M, P2M, "POD_POPULATE", FRAME64(0), PTE64(2), ARG2(4)),
+	V(0x10f011, 6, XF_P2M, NONE, "POD_ZERO_RECLAIM", FRAME64(0), PTE64(2), ARG2(4)),
+	V(0x10f012, 4, XF_P2M, NONE, "POD_SUPERPAGE_SPLINTER", FRAME64(0), ARG2(2)),
+	V(0x28003, 2, XF_PAUSE, NONE, "SCHED_SLEEP", ARG1(0), ARG2(1)),
+	V(0x2f003, 2, XF_PAUSE, NONE, "SCHED_SLEEP", ARG1(0), ARG2(1)),
 
 	/* 3.1, fixed: item 0 is domain << 16 + vCPU */
 	F(0x81001, NO, VMENTRY, "HVM_VMENTRY"),
@@ -200,12 +220,33 @@ static const struct xf_layout prefixed[] = {
 	V(0x82109, 4, XF_CR_WRITE, NONE, "HVM_CR_WRITE", OWNER(0), CR(1), CR3_64(2)),
 	V(0x82014, 3, XF_INVLPG, NONE, "HVM_INVLPG", OWNER(0), VA(2)),
 	V(0x82014, 4, XF_INVLPG, NONE, "HVM_INVLPG", OWNER(0), VA(2)),
+	V(0x82012, 2, XF_HYPERCALL, NONE, "HVM_VMMCALL", OWNER(0), ARG1(1)),
+	V(0x82017, XF_WORDS_ANY, NO, NONE, "HVM_MMIO_ASSIST"),
 	V(0x82114, 4, XF_INVLPG, NONE, "HVM_INVLPG", OWNER(0), VA64(2)),
 };
 /* clang-format on */
 
-static const struct xf_layout runstate = {
-	0x21001, 1, 0, XF_KIND_NONE, XF_ROLE_RUNSTATE, "RUNSTATE_CHANGE", {{0}}};
+/* A vCPU becomes, stays or was offline only by a pause, or by its domain's end. */
+#define RUNSTATE(kind)                                                               \
+	{                                                                            \
+		XF_RECORD_RUNSTATE, 1, 0, kind, XF_ROLE_RUNSTATE, "RUNSTATE_CHANGE", \
+		{                                                                    \
+			{                                                            \
+				XF_FIELD_VCPU, 0, 0                                  \
+			}                                                            \
+		}                                                                    \
+	}
+static const struct xf_layout runstate = RUNSTATE(XF_KIND_NONE), to_offline = RUNSTATE(XF_PAUSE),
+			      from_offline = RUNSTATE(XF_UNPAUSE);
+
+static const struct xf_layout *runstate_layout(uint32_t id)
+{
+	unsigned from = id >> 8 & 3, to = id >> 4 & 3;
+
+	if (from == to || (from != 3 && to != 3))
+		return &runstate;
+	return to == 3 ? &to_offline : &from_offline;
+}
 
 #define SLOTS	  4096 /* a power of two, far more than a sane stream has ids */
 #define MAX_SLOTS 3072
@@ -280,7 +321,7 @@ static void resolve(struct xf_record_table *table, struct xf_record_slot *slot)
 		(slot->id & 0xf00) < 0x400 && (slot->id & 0xf0) < 0x40 && !table->fixed) {
 		slot->name = runstate.name;
 		if (slot->words == 1 || slot->words == 5)
-			slot->layout = &runstate;
+			slot->layout = runstate_layout(slot->id);
 	}
 	if (!slot->layout && !slot->name)
 		slot->layout = search(layouts, sizeof(layouts) / sizeof(layouts[0]), table->fixed,
@@ -447,6 +488,16 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 		event->domid = (uint16_t)v;
 		event->vcpu = (uint16_t)(v >> 16);
 		event->has |= XF_HAS_OWNER;
+		break;
+	case XF_FIELD_GPA:
+		event->frame = v >> 12;
+		event->arg2 = v;
+		event->has |= XF_HAS_FRAME | XF_HAS_ARG2;
+		break;
+	case XF_FIELD_VCPU:
+		event->arg1 = v >> 16;
+		event->arg2 = v & 0xffff;
+		event->has |= XF_HAS_ARG1 | XF_HAS_ARG2;
 		break;
 	case XF_FIELD_END:
 		break;

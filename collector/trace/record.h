@@ -41,6 +41,8 @@ enum xf_role {
 	XF_ROLE_SUBCALL,
 	XF_ROLE_VMEXIT,
 	XF_ROLE_VMENTRY,
+	XF_ROLE_NPF,
+	XF_ROLE_P2M,
 };
 
 /* Fields of an event that a layout fills. */
@@ -59,6 +61,8 @@ enum xf_field {
 	XF_FIELD_OWNER, /* domain in the low, vCPU in the high half (3.2, 3.3) */
 	XF_FIELD_CR,	/* control register number */
 	XF_FIELD_CR3,	/* value: the frame where the register is 3, else arg2 */
+	XF_FIELD_GPA,	/* guest-physical address: arg2, and its frame */
+	XF_FIELD_VCPU,	/* vCPU in the low, domain in the high half: arg2, arg1 */
 };
 
 struct xf_layout {

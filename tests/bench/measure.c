@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Runs a command with its output thrown away.  In: a command.
- * Out: "SECONDS KIB" (wall clock, largest resident set) on stdout; the command's exit status.
+ * Out: "SECONDS KIB CPU" (wall clock, largest resident set, CPU seconds) on stdout; the command's exit status.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,6 +46,8 @@ int main(int argc, char **argv)
 		perror("wait4");
 		return 1;
 	}
-	printf("%.3f %ld\n", now() - begin, usage.ru_maxrss);
+	printf("%.3f %ld %.3f\n", now() - begin, usage.ru_maxrss,
+		(double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+			(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

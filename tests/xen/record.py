@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import witness  # noqa: E402
-from lib import check, equal  # noqa: E402
+from lib import SOON, check, equal  # noqa: E402
 from xenrig import TOP, run_boots  # noqa: E402
 
 WAL_LIMIT = 64 << 20  # as in store.h
@@ -85,7 +85,7 @@ def readers_never_wait(r):
 def it_stops_at_once(r):
     before, after = map(float, r.text("main.stop").split())
     print(f"   {after - before:.2f} s from SIGINT to the end, in an emulated machine")
-    check(after - before < 3, f"{after - before} s")
+    check(after - before < SOON, f"{after - before} s")
 
 
 def second_one_works(r):
@@ -126,7 +126,7 @@ def record_killed(r):
     valid(r, "killed", 0)
     equal(r.exit("killed"), 0, "exit status of xenfault forks on it")
     check("cut short" in r.text("killed.err"), r.text("killed.err"))
-    check(int(r.text("killed.tries")) < 50, "xenfault-drain went on for 5 s")
+    check(int(r.text("killed.tries")) < 600, "xenfault-drain went on")
     left(r, "after-killed", "off", "0x00767000")
 
 
