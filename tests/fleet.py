@@ -13,7 +13,8 @@ from postgres import Server
 import synth
 
 VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "losses",
-         "episodes", "rounds", "episode_forks")
+         "episodes", "rounds", "episode_forks",
+         "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio")
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
@@ -253,7 +254,9 @@ def postgres_cases(server):
                 keys = {"trace": "source", "forks": "fork_id", "pt_sequences": "sequence_id",
                         "spurious_faults": "event_id", "losses": "pcpu, tsc_last",
                         "flushes": "coalesce(fork_id, 0), cause, reach", "episodes": "episode_id",
-                        "rounds": "episode_id, round", "episode_forks": "pt_pages, ptes_per_page"}[view]
+                        "rounds": "episode_id, round", "episode_forks": "pt_pages, ptes_per_page",
+                        "dirty": "episode_id, gfn", "dirty_rounds": "event_id", "npfs": "event_id",
+                        "episode_vcpus": "episode_id, vcpu", "mmio": "gpa, rip"}[view]
                 rows += same_rows(server, fleet, f"SELECT * FROM {view} ORDER BY host, {keys}", kinds)
         assert rows > 3000, rows
 
@@ -299,7 +302,7 @@ def postgres_cases(server):
         for part in (0.1, 0.5, 0.9):
             server.psql(stream[:int(len(stream) * part)], status=None)
         server.psql(stream[:stream.rindex("COMMIT")], status=None)
-        server.psql(stream.replace("xenfault_load('web1', 1)", "xenfault_load('web1', 2)"), status=3)
+        server.psql(stream.replace("xenfault_load('web1', 2)", "xenfault_load('web1', 3)"), status=3)
         equal(server.psql("SELECT count(*), sum(ptes) FROM forks"), before, "forks")
 
     @case("postgresql: names of hosts and texts that look like syntax arrive as they are", slow=True)
@@ -314,7 +317,7 @@ def postgres_cases(server):
         export(server, "--host", name, odd)
         equal(server.psql("SELECT to_json(source), host FROM trace WHERE host LIKE 'it%'"),
               [('"tab\\t back\\\\slash\\n\'quote\' \\\\. \\\\N é"', name)], "texts")
-        server.psql("DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', 1)")
+        server.psql("DELETE FROM host WHERE host LIKE 'it%'; SELECT xenfault_load('gone', 2)")
         run("export", "--to", "postgresql", "--host", "", odd, status=2)
 
     @case("postgresql: the stream takes constant memory", slow=True)
