@@ -338,6 +338,8 @@ static const struct xf_option export_options[] = {
 	XF_OPT_UNTIL,
 	XF_OPT_FORK,
 	XF_OPT_CPU_HZ,
+	{"detail", 0, NULL, "perfetto: every event too, not only forks, pages and losses",
+		XF_FLAG(struct xf_export_options, detail), NULL},
 	{"host", 0, "NAME", "the host's name there; of a fleet: only this one",
 		XF_TEXT(struct xf_export_options, host), NULL},
 	{"schema", 0, NULL, "the tables and views for it, instead of a DB",

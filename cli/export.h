@@ -14,7 +14,7 @@
 struct xf_export_options {
 	struct xf_options common;
 	const char *to_format, *view, *host; /* NULL = not given */
-	bool schema;
+	bool schema, detail;
 };
 
 struct xf_export {

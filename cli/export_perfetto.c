@@ -144,6 +144,12 @@ static struct track *track_of_row(struct perfetto *p, sqlite3_stmt *stmt)
 	return track_of(p, PHYSICAL, sqlite3_column_int(stmt, 3));
 }
 
+/* Events by the million make a file that no viewer opens: they come on request, or for a part. */
+static bool detailed(const struct xf_export *x)
+{
+	return x->own->detail || x->options->fork >= 0 || x->range.has_from || x->range.has_to;
+}
+
 /* May a slice lie on this lane: inside what is open there, and in no other fork than its own? */
 static bool fits(struct lane *lane, uint64_t start, uint64_t end, int64_t fork, bool inside)
 {
@@ -302,15 +308,16 @@ static int open_sources(struct perfetto *p, struct xf_error *err)
 	int code = 0;
 
 	for (int i = 0; i < SOURCES && !code; i++)
-		code = xf_export_select(p->x, &p->stmt[i], sources[i].view, sources[i].columns,
-			sources[i].and, sources[i].order, err);
+		if (i != EVENT || detailed(p->x))
+			code = xf_export_select(p->x, &p->stmt[i], sources[i].view,
+				sources[i].columns, sources[i].and, sources[i].order, err);
 	return code;
 }
 
 /* The next row of a source; what cannot be told apart by time comes in the order of enum source. */
 static int advance(struct perfetto *p, enum source source, struct xf_error *err)
 {
-	int code = xf_db_step(p->stmt[source], err);
+	int code = p->stmt[source] ? xf_db_step(p->stmt[source], err) : 0;
 
 	p->waiting[source] = code == 1;
 	return code < 0 ? code : 0;
@@ -363,6 +370,9 @@ static int header(struct perfetto *p, struct xf_error *err)
 			xf_escape_to(
 				file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, i));
 		}
+	if (!detailed(p->x))
+		fputs(",\"events\":\"left out: --detail, or a part by --fork, --from, --until\"",
+			file);
 	fprintf(file, ",\"time_unit\":\"%s\",\"tsc_first\":\"%llu\",\"cpu_hz\":\"%llu\"",
 		p->x->hz ? "us" : "1000 cycles: the frequency is unknown",
 		(unsigned long long)p->x->tsc_first, (unsigned long long)p->x->hz);
@@ -425,7 +435,7 @@ int xf_export_perfetto(struct xf_export *x, struct xf_error *err)
 	if (!code)
 		code = merge(&p, err);
 	fputs("\n]}\n", x->file);
-	if (!code)
+	if (!code && detailed(x))
 		code = untimed(&p, err);
 	for (int i = 0; i < SOURCES; i++)
 		sqlite3_finalize(p.stmt[i]);

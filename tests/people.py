@@ -46,7 +46,7 @@ for trace in ("dom0-dirty", "dom0-crowd", "dom0-lossy", "wtpt-smp", "pvh-shadow-
               "dom0-pv-class-only"):
     @case(f"export to perfetto: order, nesting and counts of {trace}")
     def _(trace=trace):
-        data = perfetto(trace)
+        data = perfetto(trace, "--detail")
         db = database(trace)
         events = [e for e in data["traceEvents"] if e["ph"] != "M"]
         times = [e["ts"] for e in events]
@@ -63,6 +63,17 @@ for trace in ("dom0-dirty", "dom0-crowd", "dom0-lossy", "wtpt-smp", "pvh-shadow-
               db.execute("SELECT lost_records FROM trace").fetchone()[0], "records lost")
         equal(sum("spurious" in e["args"] for e in events if e["ph"] == "i"),
               db.execute("SELECT count(*) FROM spurious_faults").fetchone()[0], "spurious faults")
+
+
+@case("export to perfetto: without --detail the same slices and no instants")
+def _():
+    for trace in ("dom0-dirty", "dom0-lossy"):
+        brief, whole = perfetto(trace), perfetto(trace, "--detail")
+        # threads are numbered as they turn up
+        kept = [{**e, "tid": 0} for e in whole["traceEvents"] if e["ph"] == "X"]
+        equal([{**e, "tid": 0} for e in brief["traceEvents"] if e["ph"] != "M"], kept, "slices")
+        assert "--detail" in brief["otherData"]["events"]
+        assert "events" not in whole["otherData"]
 
 
 @case("export to perfetto: pages lie inside their forks, on the vCPU that the view names")

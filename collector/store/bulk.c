@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -71,7 +72,17 @@ struct xf_bulk {
 	struct xf_bulk_table *tables;
 	size_t fill; /* bytes in buffer, which stand at the end of the file */
 	uint8_t header[HEADER];
-	uint8_t buffer[BUFFER];
+	uint8_t *buffer;
+	/* a thread writes the other buffer meanwhile */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool started, quit;
+	uint8_t *other;
+	size_t waiting; /* bytes of it to write, 0 = it is free */
+	off_t waiting_at;
+	int sys; /* errno of the first write that failed */
+	uint8_t buffers[2][BUFFER];
 };
 
 static uint32_t get32(const uint8_t *p)
@@ -112,19 +123,16 @@ static size_t put_varint(uint8_t *p, uint64_t value)
 	return n;
 }
 
-static int write_at(struct xf_bulk *b, const void *data, size_t n, off_t at, struct xf_error *err)
+/* 0, or an errno. */
+static int write_all(int fd, const uint8_t *p, size_t n, off_t at)
 {
-	const uint8_t *p = data;
-
 	while (n) {
-		ssize_t part = pwrite(b->fd, p, n, at);
+		ssize_t part = pwrite(fd, p, n, at);
 
 		if (part < 0 && errno == EINTR)
 			continue;
-		if (part <= 0) {
-			errno = part ? errno : EIO;
-			return xf_fail_errno(err, XF_IO, "cannot write the database");
-		}
+		if (part <= 0)
+			return part ? errno : EIO;
 		p += part;
 		at += part;
 		n -= (size_t)part;
@@ -132,13 +140,86 @@ static int write_at(struct xf_bulk *b, const void *data, size_t n, off_t at, str
 	return 0;
 }
 
+static int failed(int sys, struct xf_error *err)
+{
+	errno = sys;
+	return xf_fail_errno(err, XF_IO, "cannot write the database");
+}
+
+static int write_at(struct xf_bulk *b, const void *data, size_t n, off_t at, struct xf_error *err)
+{
+	int sys = write_all(b->fd, data, n, at);
+
+	return sys ? failed(sys, err) : 0;
+}
+
+static void *work(void *data)
+{
+	struct xf_bulk *b = data;
+
+	pthread_mutex_lock(&b->lock);
+	while (!b->quit || b->waiting) {
+		int sys;
+
+		if (!b->waiting) {
+			pthread_cond_wait(&b->changed, &b->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&b->lock);
+		sys = write_all(b->fd, b->other, b->waiting, b->waiting_at);
+		pthread_mutex_lock(&b->lock);
+		b->sys = b->sys ? b->sys : sys;
+		b->waiting = 0;
+		pthread_cond_signal(&b->changed);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+/* Waits until the thread has nothing to do; errno of its failure. */
+static int wait_for_thread(struct xf_bulk *b)
+{
+	while (b->waiting)
+		pthread_cond_wait(&b->changed, &b->lock);
+	return b->sys;
+}
+
+static void end_thread(struct xf_bulk *b)
+{
+	if (!b->started)
+		return;
+	pthread_mutex_lock(&b->lock);
+	b->quit = true;
+	pthread_cond_signal(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+	pthread_join(b->thread, NULL);
+	b->started = false;
+}
+
+/* Hands the buffer to the thread and takes the other one. */
 static int flush(struct xf_bulk *b, struct xf_error *err)
 {
 	off_t at = (off_t)b->pages * b->page_size - (off_t)b->fill;
-	int code = write_at(b, b->buffer, b->fill, at, err);
+	uint8_t *full = b->buffer;
+	int sys;
 
+	if (!b->started && !b->quit)
+		b->started = !pthread_create(&b->thread, NULL, work, b);
+	if (!b->started) {
+		sys = write_all(b->fd, full, b->fill, at);
+		b->fill = 0;
+		return sys ? failed(sys, err) : 0;
+	}
+	pthread_mutex_lock(&b->lock);
+	sys = wait_for_thread(b);
+	b->buffer = b->other;
+	b->other = full;
+	b->waiting = b->fill;
+	b->waiting_at = at;
 	b->fill = 0;
-	return code;
+	pthread_cond_signal(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+	return sys ? failed(sys, err) : 0;
 }
 
 /* Room for one more page at the end of the file; NULL on failure. */
@@ -374,7 +455,11 @@ int xf_bulk_open(struct xf_bulk **bulk, const char *path, const char **why, stru
 
 	if (!b)
 		return xf_fail_nomem(err);
-	memset(b, 0, offsetof(struct xf_bulk, buffer));
+	memset(b, 0, offsetof(struct xf_bulk, buffers));
+	b->buffer = b->buffers[0];
+	b->other = b->buffers[1];
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->changed, NULL);
 	b->fd = open(path, O_RDWR | O_CLOEXEC);
 	n = b->fd < 0 ? -1 : pread(b->fd, b->header, HEADER, 0);
 	size = n < 0 ? -1 : lseek(b->fd, 0, SEEK_END);
@@ -472,6 +557,9 @@ int xf_bulk_finish(struct xf_bulk *b, struct xf_error *err)
 			code = finish_table(t, root, err);
 	if (!code)
 		code = flush(b, err);
+	end_thread(b);
+	if (!code && b->sys)
+		code = failed(b->sys, err);
 	put32(b->header + AT_CHANGES, changes);
 	put32(b->header + AT_PAGES, b->pages);
 	put32(b->header + AT_VALID_FOR, changes);
@@ -489,6 +577,9 @@ void xf_bulk_abort(struct xf_bulk *b)
 {
 	if (!b)
 		return;
+	end_thread(b);
+	pthread_mutex_destroy(&b->lock);
+	pthread_cond_destroy(&b->changed);
 	while (b->tables) {
 		struct xf_bulk_table *next = b->tables->next;
 
