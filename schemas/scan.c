@@ -308,24 +308,13 @@ static bool open_file(struct xf_scan *s, sqlite3 *db)
 static int select_rows(struct xf_scan *s, sqlite3 *db, const char *table, const char *columns,
 	bool all, struct xf_error *err)
 {
+	/* by its name: in a fleet the table is a view, whose rowid is NULL */
 	char *sql = sqlite3_mprintf(
-		"SELECT rowid, %s FROM %s WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid", columns,
-		table);
-	int code;
+		"SELECT event_id, %s FROM %s WHERE event_id BETWEEN ?1 AND ?2 ORDER BY event_id",
+		columns, table);
+	int code = sql ? xf_db_prepare(db, &s->stmt, sql, err) : xf_fail_nomem(err);
 
-	/* a fleet's tables have no rowid of their own: the key goes by its name */
-	if (sql && sqlite3_prepare_v2(db, sql, -1, &s->stmt, NULL) != SQLITE_OK) {
-		sqlite3_free(sql);
-		sql = sqlite3_mprintf("SELECT event_id, %s FROM %s WHERE event_id BETWEEN ?1 AND ?2"
-				      " ORDER BY event_id",
-			columns, table);
-		code = sql ? xf_db_prepare(db, &s->stmt, sql, err) : 0;
-	} else {
-		code = 0;
-	}
 	sqlite3_free(sql);
-	if (!sql)
-		return xf_fail_nomem(err);
 	if (code)
 		return code;
 	sqlite3_bind_int64(s->stmt, 1, all ? INT64_MIN : s->from);
