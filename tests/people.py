@@ -18,7 +18,7 @@ from lib import WORK, XENFAULT, case, database, database_path, equal, finish, ru
 
 HZ = 2445400000
 VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "episodes",
-         "rounds", "episode_forks", "losses")
+         "rounds", "episode_forks", "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio", "losses")
 SILENT = ("loss", "task_switch", "multicall", "mmuext", "iret", "hypercall", "privop", "trap",
           "invalid_op", "ldt_fault", "fpu", "cr_write", "domain_add", "domain_remove")
 ADDRESSES = ("va", "pt_page", "rip", "pte", "va_base")
