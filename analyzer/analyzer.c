@@ -8,9 +8,7 @@
 #include "schemas/db.h"
 #include "schemas/scan.h"
 #include "schemas/sql.h"
-
-#define PTE_PRESENT 1u
-#define PTE_WRITE   2u
+#include "schemas/xen.h"
 
 int xf_analyzer_new(struct xf_analyzer **analyzer, sqlite3 *db, struct xf_error *err)
 {
@@ -213,22 +211,42 @@ static int page_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	return code ? code : xf_fork_user_fault(a, v);
 }
 
-/* Is the emulated write of the kind that a fork makes: present, and no longer writable? */
-static bool protects(struct xf_vcpu *v, const struct xf_event *event)
+/* That is all a set of instructions holds; without memory for one more it stays unknown. */
+static void remember(struct xf_map *set, uint64_t rip)
 {
-	uint64_t *writer;
+	uint64_t *slot = xf_map_put(set, rip);
 
-	if (!(event->has & XF_HAS_PTE) || !(event->pte & PTE_PRESENT) ||
+	if (slot)
+		*slot = 1;
+}
+
+/*
+ * Is the emulated write of the kind that a fork makes: present, and no longer writable?
+ * Page aging and clear_refs write-protect nothing: they write an entry that was read-only, with its
+ * accessed bit cleared.  Fork leaves that bit as it is, and nearly all of its entries were accessed: an
+ * instruction is taken for fork's once it has left the bit set in such an entry.
+ */
+static bool protects(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_domain *d = v->domain;
+
+	if (!(event->has & XF_HAS_PTE) || !(event->pte & XF_PTE_PRESENT) ||
 		event->raw_id >> 16 != 0x020)
 		return false;
-	if (event->pte & PTE_WRITE) {
-		writer = xf_map_put(&v->domain->writers, event->rip);
-		if (writer)
-			*writer = 1;
+	if (event->pte & XF_PTE_WRITE) {
+		remember(&d->writers, event->rip);
 		return false;
 	}
 	/* an instruction that leaves entries writable elsewhere is not fork's */
-	return !xf_map_get(&v->domain->writers, event->rip);
+	if (xf_map_get(&d->writers, event->rip))
+		return false;
+	if (event->pte & XF_PTE_ACCESSED)
+		remember(&d->keepers, event->rip);
+	else if (!xf_map_get(&d->keepers, event->rip)) {
+		a->findings[XF_FINDING_AGING]++;
+		return false;
+	}
+	return true;
 }
 
 static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
@@ -241,7 +259,7 @@ static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 
 	if (handles_fault(v, event)) {
 		code = xf_cow_break(a, v, write.page, slot, xf_pte_shift(event->raw_id));
-	} else if (protects(v, event)) {
+	} else if (protects(a, v, event)) {
 		code = xf_fork_write(a, v, &write, event, &fork);
 	}
 	if (!code)
@@ -323,6 +341,7 @@ static int domain_removed(struct xf_analyzer *a, uint64_t id)
 		xf_cow_free(d);
 		xf_spurious_free(d);
 		xf_map_free(&d->writers);
+		xf_map_free(&d->keepers);
 		xf_map_free(&d->page_mm);
 	}
 	return code;
@@ -492,6 +511,7 @@ static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 	xf_map_free(&d->vcpus);
 	xf_map_free(&d->hooked);
 	xf_map_free(&d->writers);
+	xf_map_free(&d->keepers);
 	xf_map_free(&d->page_mm);
 	xf_map_free(&d->by_l2);
 	free(d);

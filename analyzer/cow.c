@@ -7,15 +7,30 @@
  * lies in the address space; when that changes, the page serves another one and old claims are void.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/state.h"
+#include "schemas/xen.h"
 
 struct xf_claim {
 	struct xf_claim *next;
 	int64_t fork_id;
 	int64_t event; /* the last one that made it */
 	int64_t sequence_id;
+	unsigned lane; /* of the fork: parent's and child's side have their own order */
 	uint64_t slots[XF_SLOT_WORDS];
+};
+
+/* Where the pages of one side of a fork lie, as far as breaks have shown: in the order of the walk. */
+struct xf_placed {
+	int64_t sequence_id;
+	uint64_t page, base;
+	bool told; /* the row has it */
+};
+
+struct xf_walk_bases {
+	struct xf_placed *items;
+	size_t count, room;
 };
 
 static struct xf_pt_page *page_of(struct xf_analyzer *a, struct xf_domain *d, uint64_t page)
@@ -61,6 +76,14 @@ static bool empty(const struct xf_claim *c)
 	return true;
 }
 
+static unsigned lane_of_page(const struct xf_fork *fork, uint64_t page)
+{
+	for (unsigned i = 0; i < fork->nlanes; i++)
+		if (fork->lanes[i].page == page)
+			return i;
+	return 0;
+}
+
 int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page, unsigned slot,
 	int64_t sequence_id)
 {
@@ -80,6 +103,7 @@ int xf_cow_protected(struct xf_analyzer *a, struct xf_fork *fork, uint64_t page,
 	}
 	claim->event = a->event_id;
 	claim->sequence_id = sequence_id;
+	claim->lane = lane_of_page(fork, page);
 	if (slot == XF_ALL_SLOTS) {
 		for (int i = 0; i < XF_SLOT_WORDS; i++)
 			claim->slots[i] = ~0ull;
@@ -130,32 +154,114 @@ static int move_page(
 	return 0;
 }
 
-static int learn_base(
-	struct xf_analyzer *a, struct xf_domain *d, struct xf_pt_page *p, uint64_t base)
+/* The bases of one side of a fork; made when the first one shows. */
+static struct xf_walk_bases *bases_of(
+	struct xf_analyzer *a, struct xf_domain *d, const struct xf_claim *claim)
 {
-	int code = 0;
+	uint64_t *slot =
+		xf_map_put(&d->walk_bases, (uint64_t)claim->fork_id * XF_LANES + claim->lane);
+	struct xf_walk_bases *walk = slot ? (struct xf_walk_bases *)(uintptr_t)*slot : NULL;
 
+	if (slot && !walk) {
+		walk = calloc(1, sizeof(*walk));
+		*slot = (uintptr_t)walk;
+	}
+	if (!walk)
+		xf_fail_nomem(a->err);
+	return walk;
+}
+
+/* The place of a sequence in the walk's list, or where it would stand. */
+static size_t place_in(const struct xf_walk_bases *walk, int64_t sequence_id)
+{
+	size_t low = 0, high = walk->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (walk->items[middle].sequence_id < sequence_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool in_order(const struct xf_placed *before, const struct xf_placed *after)
+{
+	return before->page == after->page ? before->base == after->base
+					   : before->base < after->base;
+}
+
+/*
+ * Can the page that the fork wrote to in this walk lie at that address?  A walk ascends, so a page
+ * lies above those that came before it and below those after it.  What does not fit shows that the
+ * page was freed and serves other addresses.  1 yes, and remembered; 0 no; negative an error.
+ * *sure: one break alone may be of a later life of the page; two that agree, a base that the page had
+ * before, or neighbours on both sides that fit are not taken for chance.
+ */
+static int place(struct xf_analyzer *a, struct xf_domain *d, const struct xf_pt_page *p,
+	const struct xf_claim *claim, uint64_t base, bool *sure)
+{
+	struct xf_walk_bases *walk = bases_of(a, d, claim);
+	struct xf_placed new = {claim->sequence_id, p->page, base, false};
+	struct xf_placed *item;
+	size_t at;
+
+	if (!walk)
+		return -XF_INTERNAL;
+	at = place_in(walk, new.sequence_id);
+	if (at < walk->count && walk->items[at].sequence_id == new.sequence_id) {
+		item = &walk->items[at];
+		if (item->base != base)
+			return 0;
+		*sure = !item->told;
+		item->told = true;
+		return 1;
+	}
+	if ((at && !in_order(&walk->items[at - 1], &new)) ||
+		(at < walk->count && !in_order(&new, &walk->items[at])))
+		return 0;
+	if (walk->count == walk->room) {
+		size_t room = walk->room ? 2 * walk->room : 8;
+		void *items = realloc(walk->items, room * sizeof(*walk->items));
+
+		if (!items)
+			return xf_fail_nomem(a->err);
+		walk->items = items;
+		walk->room = room;
+	}
+	memmove(walk->items + at + 1, walk->items + at, (walk->count++ - at) * sizeof(new));
+	new.told = *sure = (p->has_base && p->va_base == base) || (at && at + 1 < walk->count);
+	walk->items[at] = new;
+	return 1;
+}
+
+/*
+ * A fault and the write to the slot that maps its address come together.  The claim of that slot, if
+ * there is one, is of a fork whose page lies there too, or of a life that the page has left behind.
+ */
+static int learn_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_pt_page *p,
+	struct xf_claim **claim, uint64_t base)
+{
+	bool sure = false;
+	int code = 0, fits = 1;
+
+	if (*claim)
+		fits = place(a, d, p, *claim, base, &sure);
+	if (fits < 0)
+		return fits;
+	if (!fits || (p->has_base && p->va_base != base)) {
+		drop_claims(p, fits && *claim ? p->confirmed : INT64_MAX);
+		*claim = fits && *claim && (*claim)->event > p->confirmed ? *claim : NULL;
+	}
 	if (!p->has_base || p->va_base != base)
 		code = move_page(a, d, p, base);
-	if (code)
-		return code;
-
-	/*
-	 * The page has come to serve other addresses since it was last seen to serve the old ones; a
-	 * fork that wrote to it in between did so in its new life, more likely than not.
-	 */
-	if (p->has_base && p->va_base != base) {
-		drop_claims(p, p->confirmed);
-		/* their rows have the old addresses */
-		for (const struct xf_claim *c = p->claims; c && !code; c = c->next)
-			code = xf_rows_set_base(a, c->sequence_id, base);
-	}
 	p->confirmed = a->event_id;
 	p->has_base = true;
 	p->va_base = base;
-	for (unsigned i = 0; i < p->nwaiting && !code; i++)
-		code = xf_rows_set_base(a, p->waiting[i], base);
-	p->nwaiting = 0;
+	if (!code && *claim && sure)
+		code = xf_rows_set_base(a, (*claim)->sequence_id, base);
 	return code;
 }
 
@@ -187,15 +293,17 @@ int xf_cow_break(
 	struct xf_analyzer *a, struct xf_vcpu *v, uint64_t page, unsigned slot, unsigned shift)
 {
 	struct xf_pt_page *p = page_of(a, v->domain, page);
+	struct xf_claim *claim;
 	int code;
 
 	if (!p)
 		return -XF_INTERNAL;
-	code = learn_base(a, v->domain, p, v->fault_va & ~((4096ull >> shift << 12) - 1));
+	claim = (v->fault_error & XF_FAULT_PRESENT) ? claim_on(p, slot) : NULL;
+	code = learn_base(a, v->domain, p, &claim, v->fault_va & ~((4096ull >> shift << 12) - 1));
 	/* P and W: a write to an entry that was there, but write-protected */
 	if (code || (v->fault_error & 3) != 3)
 		return code;
-	return broken(a, claim_on(p, slot), slot);
+	return broken(a, claim, slot);
 }
 
 int xf_cow_reuse(struct xf_analyzer *a, struct xf_vcpu *v)
@@ -229,11 +337,10 @@ int xf_cow_base(struct xf_analyzer *a, struct xf_domain *d, struct xf_sequence *
 	p = page_of(a, d, s->page);
 	if (!p)
 		return -XF_INTERNAL;
-	if (p->has_base) {
+	/* shown while the sequence went on; a base of before may be that of another life of the page */
+	if (p->has_base && p->confirmed >= s->first_event && !s->fork) {
 		s->has_base = true;
 		s->va_base = p->va_base;
-	} else if (p->nwaiting < sizeof(p->waiting) / sizeof(p->waiting[0])) {
-		p->waiting[p->nwaiting++] = s->id;
 	}
 	return 0;
 }
@@ -260,6 +367,15 @@ void xf_cow_free(struct xf_domain *d)
 		drop_claims((struct xf_pt_page *)(uintptr_t)value, INT64_MAX);
 		free((void *)(uintptr_t)value);
 	}
+	cursor = 0;
+	while (xf_map_next(&d->walk_bases, &cursor, &page, &value)) {
+		struct xf_walk_bases *walk = (struct xf_walk_bases *)(uintptr_t)value;
+
+		if (walk)
+			free(walk->items);
+		free(walk);
+	}
+	xf_map_free(&d->walk_bases);
 	xf_map_free(&d->pages);
 	xf_map_free(&d->by_base);
 }

@@ -245,6 +245,9 @@ static struct xf_fork *resumed(
 			/* it was switched away from here, and a switch back is needed */
 			if (v->switches == f->switches)
 				continue;
+			/* going away and coming back loads two: one means that another process runs */
+			if (v->spaces - f->spaces == 1)
+				continue;
 			here = f;
 			nhere++;
 		} else if (same == 1) {

@@ -89,6 +89,9 @@ static const struct {
 		"COW breaks by reuse whose address space is a guess among several"},
 	[XF_FINDING_FRAMES] = {"frames_uncounted",
 		"fixups in shadow mode whose page was not counted: more pages than fit in memory"},
+	[XF_FINDING_AGING] = {"aging",
+		"writes that cleared the accessed bit of read-only entries: memory is being reclaimed or its use"
+		" measured; they are no forks"},
 	[XF_FINDING_LOOP] = {"fault_loop",
 		"times a vCPU took the same fault over and over without progress"},
 	[XF_FINDING_FLOATING] = {"floating",

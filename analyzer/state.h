@@ -198,13 +198,15 @@ struct xf_domain {
 	uint32_t id;
 	bool known;
 	struct xf_map vcpus;
-	struct xf_map hooked;	 /* frame -> open sequence */
-	struct xf_map writers;	 /* rip -> 1: writes entries that stay writable, so no fork does */
-	struct xf_map page_mm;	 /* page-table page -> address space (fork.mm) */
-	struct xf_map by_l2;	 /* VA >> 21 -> last sequence that unhooked it, while open */
-	struct xf_map pages;	 /* page-table page -> struct xf_pt_page */
-	struct xf_map by_base;	 /* va_base -> first struct xf_pt_page of a list */
-	struct xf_map last_hook; /* VA >> 21 -> struct xf_hook_history */
+	struct xf_map hooked;	  /* frame -> open sequence */
+	struct xf_map writers;	  /* rip -> 1: writes entries that stay writable, so no fork does */
+	struct xf_map keepers;	  /* rip -> 1: has write-protected an entry and left it accessed */
+	struct xf_map page_mm;	  /* page-table page -> address space (fork.mm) */
+	struct xf_map by_l2;	  /* VA >> 21 -> last sequence that unhooked it, while open */
+	struct xf_map pages;	  /* page-table page -> struct xf_pt_page */
+	struct xf_map by_base;	  /* va_base -> first struct xf_pt_page of a list */
+	struct xf_map walk_bases; /* fork and lane -> struct xf_walk_bases: cow.c */
+	struct xf_map last_hook;  /* VA >> 21 -> struct xf_hook_history */
 	struct xf_change *changes; /* the last XF_CHANGES, made for faults: spurious.c */
 	uint64_t nchanges;
 	struct xf_fork *forks;	/* open ones */
@@ -225,8 +227,6 @@ struct xf_pt_page {
 	uint64_t va_base;
 	int64_t confirmed;	 /* event that showed va_base last */
 	struct xf_claim *claims; /* which fork write-protected which slots, newest first */
-	int64_t waiting[32];	 /* sequences that would like to know va_base */
-	unsigned nwaiting;
 };
 
 enum xf_finding {
@@ -241,6 +241,7 @@ enum xf_finding {
 	XF_FINDING_LOOP,
 	XF_FINDING_COW_GUESS,
 	XF_FINDING_FRAMES,
+	XF_FINDING_AGING,
 	XF_FINDING_COUNT,
 };
 
