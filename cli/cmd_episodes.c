@@ -54,8 +54,7 @@ static const struct item rounds_text[] = {
 	{"dirtied", NULL, {"dirtied", NULL, 7, XF_CELL_INT}, NULL},
 	{PER_SECOND, "fixups * 1e9 / nullif(" CYCLES ", 0)", {"rate", "fixups/s", 9, XF_CELL_REAL},
 		"/Gcycle"},
-	{PER_DIRTIED, NULL, {"per", "/page", 5, XF_CELL_REAL}, NULL},
-	{"ended_by", NULL, {"ended", NULL, 6, XF_CELL_TEXT}, NULL},
+	{"ended_by", NULL, {"ended", NULL, 7, XF_CELL_TEXT}, NULL},
 	{"sure", NULL, {"by", NULL, 6, XF_CELL_TEXT}, NULL},
 };
 

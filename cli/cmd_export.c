@@ -13,10 +13,9 @@
 #include "common/suggest.h"
 #include "schemas/sql.h"
 
-#define FORK_OF(column) "(SELECT " column " FROM forks WHERE fork_id = :fork)"
-
-#define EVENT_FROM "event_id IN (SELECT event_id FROM events WHERE tsc >= :from)"
-#define EVENT_TO   "event_id IN (SELECT event_id FROM events WHERE tsc <= :to)"
+#define EPISODE_OF(what) "episode_id IN (SELECT episode_id FROM episodes WHERE " what ")"
+#define EVENT_OF(what)	 "(SELECT " what " FROM event e WHERE e.event_id = dirty_rounds.event_id)"
+#define FORK_OF(column)	 "(SELECT " column " FROM forks WHERE fork_id = :fork)"
 
 /* What the filters mean to a view; NULL = the view is not filtered by it. */
 static const struct view {
@@ -50,13 +49,15 @@ static const struct view {
 		NULL, NULL, "(tsc_end - tsc_start)"},
 	{"episode_forks", "episode_id, pt_pages, ptes_per_page", NULL, NULL, "domid = :domid", NULL,
 		NULL, NULL},
-	{"dirty", "episode_id, gfn", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
-	{"dirty_rounds", "event_id", EVENT_FROM, EVENT_TO, "domid = :domid", NULL, NULL, NULL},
-	{"episode_vcpus", "episode_id, vcpu", NULL, NULL, "domid = :domid", "vcpu = :vcpu", NULL,
-		NULL},
+	{"dirty", "episode_id, gfn", EPISODE_OF("tsc_end >= :from"), EPISODE_OF("tsc_start <= :to"),
+		"domid = :domid", NULL, NULL, NULL},
+	{"dirty_rounds", "event_id", EVENT_OF("tsc >= :from"), EVENT_OF("tsc <= :to"),
+		"domid = :domid", NULL, NULL, NULL},
+	{"episode_vcpus", "episode_id, vcpu", EPISODE_OF("tsc_end >= :from"),
+		EPISODE_OF("tsc_start <= :to"), "domid = :domid", "vcpu = :vcpu", NULL, NULL},
 	{"npfs", "event_id", "tsc >= :from", "tsc <= :to", "domid = :domid", "vcpu = :vcpu", NULL,
 		"(tsc - (SELECT tsc_first FROM trace))"},
-	{"mmio", "domid, gfn, rip", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
+	{"mmio", "domid, gpa, rip", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
 	/* whose records were lost nobody knows, so that no domain's view is without them */
 	{"losses", "tsc_last, pcpu", "ifnull(tsc_last >= :from, 1)", "ifnull(tsc_first <= :to, 1)",
 		NULL, NULL,

@@ -106,15 +106,28 @@ CREATE TABLE episode (
 	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, fixups INTEGER NOT NULL, pages INTEGER,
 	dirtied INTEGER, round_pages INTEGER, rounds INTEGER NOT NULL, faults INTEGER NOT NULL,
 	complete INTEGER NOT NULL, ended_by TEXT NOT NULL, first_event INTEGER NOT NULL,
-	last_event INTEGER NOT NULL,
+	last_event INTEGER NOT NULL, mechanism TEXT NOT NULL, sure TEXT NOT NULL, unread INTEGER,
 	PRIMARY KEY (host_id, episode_id)
 ) WITHOUT ROWID;
 
 CREATE TABLE episode_round (
 	host_id INTEGER NOT NULL REFERENCES host, episode_id INTEGER NOT NULL, round INTEGER NOT NULL,
 	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, fixups INTEGER NOT NULL, pages INTEGER,
-	dirtied INTEGER, ended_by TEXT NOT NULL,
+	dirtied INTEGER, ended_by TEXT NOT NULL, sure TEXT NOT NULL,
 	PRIMARY KEY (host_id, episode_id, round)
+) WITHOUT ROWID;
+
+CREATE TABLE episode_page (
+	host_id INTEGER NOT NULL REFERENCES host, page_id INTEGER NOT NULL, episode_id INTEGER NOT NULL,
+	round INTEGER NOT NULL, frame INTEGER NOT NULL, rip INTEGER, event_id INTEGER NOT NULL,
+	PRIMARY KEY (host_id, page_id)
+) WITHOUT ROWID;
+
+CREATE TABLE episode_vcpu (
+	host_id INTEGER NOT NULL REFERENCES host, episode_id INTEGER NOT NULL, vcpu INTEGER NOT NULL,
+	fixups INTEGER NOT NULL, cycles INTEGER NOT NULL, recalcs INTEGER NOT NULL,
+	recalc_cycles INTEGER NOT NULL, paused INTEGER NOT NULL,
+	PRIMARY KEY (host_id, episode_id, vcpu)
 ) WITHOUT ROWID;
 
 CREATE TABLE finding (
@@ -124,6 +137,7 @@ CREATE TABLE finding (
 ) WITHOUT ROWID;
 
 CREATE INDEX sequence_by_fork ON sequence (host_id, fork_id);
+CREATE INDEX episode_page_by_frame ON episode_page (host_id, episode_id, frame);
 CREATE INDEX flush_by_fork ON flush (host_id, fork_id);
 
 CREATE VIEW trace AS
@@ -186,7 +200,7 @@ SELECT h.host, e.episode_id, e.domid, e.tsc_start, e.tsc_end,
 	e.fixups, e.pages, e.dirtied, e.round_pages, e.rounds, e.faults,
 	e.fixups * 1.0 * c.cpu_hz / nullif(e.tsc_end - e.tsc_start, 0) AS fixups_per_second,
 	e.fixups * 1.0 / nullif(e.dirtied, 0) AS fixups_per_dirtied,
-	e.complete, e.ended_by, e.first_event, e.last_event
+	e.complete, e.ended_by, e.first_event, e.last_event, e.mechanism, e.sure, e.unread
 FROM episode e JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id;
 
 CREATE VIEW rounds AS
@@ -195,9 +209,63 @@ SELECT h.host, r.episode_id, r.round, e.domid, r.tsc_start, r.tsc_end,
 	r.fixups, r.pages, r.dirtied,
 	r.fixups * 1.0 * c.cpu_hz / nullif(r.tsc_end - r.tsc_start, 0) AS fixups_per_second,
 	r.fixups * 1.0 / nullif(r.dirtied, 0) AS fixups_per_dirtied,
-	r.ended_by
+	r.ended_by, e.mechanism, r.sure
 FROM episode_round r JOIN episode e ON e.host_id = r.host_id AND e.episode_id = r.episode_id
 	JOIN capture c ON c.host_id = r.host_id JOIN host h ON h.host_id = r.host_id;
+
+CREATE VIEW dirty AS
+SELECT h.host, g.episode_id, g.domid, g.gfn, g.rounds, g.first_round, g.last_round, p.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = p.host_id AND s.rip = p.rip
+		AND s.domid IN (g.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	CASE WHEN p.rip IS NOT NULL THEN p.rip >= 0 AND p.rip < 0x800000000000 END AS user
+FROM (SELECT q.host_id, q.episode_id, e.domid, q.frame AS gfn, count(DISTINCT q.round) AS rounds,
+		min(q.round) AS first_round, max(q.round) AS last_round, min(q.page_id) AS page_id
+	FROM episode_page q JOIN episode e ON e.host_id = q.host_id AND e.episode_id = q.episode_id
+	WHERE q.round > 0 GROUP BY q.host_id, q.episode_id, e.domid, q.frame) g
+	JOIN episode_page p ON p.host_id = g.host_id AND p.page_id = g.page_id
+	JOIN host h ON h.host_id = g.host_id;
+
+CREATE VIEW dirty_rounds AS
+SELECT h.host, p.episode_id, p.round, e.domid, p.frame AS gfn, p.rip, p.event_id
+FROM episode_page p JOIN episode e ON e.host_id = p.host_id AND e.episode_id = p.episode_id
+	JOIN host h ON h.host_id = p.host_id;
+
+CREATE VIEW episode_vcpus AS
+SELECT h.host, v.episode_id, e.domid, v.vcpu, v.fixups, v.cycles, v.recalcs, v.recalc_cycles, v.paused,
+	v.cycles * 1e6 / c.cpu_hz AS us, v.recalc_cycles * 1e6 / c.cpu_hz AS us_recalc,
+	v.paused * 1e6 / c.cpu_hz AS us_paused
+FROM episode_vcpu v JOIN episode e ON e.host_id = v.host_id AND e.episode_id = v.episode_id
+	JOIN capture c ON c.host_id = v.host_id JOIN host h ON h.host_id = v.host_id;
+
+CREATE VIEW npfs AS
+SELECT h.host, e.event_id, e.tsc, (e.tsc - c.tsc_first) * 1e6 / c.cpu_hz AS us,
+	p.domid, p.vcpu, e.frame AS gfn, e.arg2 AS gpa, e.pte AS mfn, e.arg1 & 255 AS type,
+	e.error_code AS qualification,
+	CASE e.arg1 >> 8 WHEN 1 THEN 'dirty' WHEN 2 THEN 'mmio' WHEN 3 THEN 'populate'
+		WHEN 4 THEN 'access' WHEN 5 THEN 'misconfig' ELSE 'other' END AS what,
+	e.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = e.host_id AND s.rip = e.rip
+		AND s.domid IN (p.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	e.count AS cycles
+FROM event e JOIN event_type t ON t.host_id = e.host_id AND t.type = e.type
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id
+WHERE t.name = 'npf';
+
+CREATE VIEW mmio AS
+SELECT h.host, g.domid, g.gfn, g.gpa, g.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = g.host_id AND s.rip = g.rip
+		AND s.domid IN (g.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	g.npfs, g.reads, g.writes, g.cycles
+FROM (SELECT e.host_id, p.domid, e.frame AS gfn, e.arg2 AS gpa, e.rip, sum(t.name = 'npf') AS npfs,
+		sum(t.raw_id IN (0x82017, 0x82117)) AS reads,
+		sum(t.raw_id IN (0x82217, 0x82317)) AS writes,
+		sum(CASE WHEN t.name = 'npf' THEN e.count END) AS cycles
+	FROM event e JOIN event_type t ON t.host_id = e.host_id AND t.type = e.type
+		JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	WHERE (t.name = 'npf' AND e.arg1 >> 8 = 2)
+		OR t.raw_id IN (0x82017, 0x82117, 0x82217, 0x82317)
+	GROUP BY e.host_id, p.domid, e.frame, e.arg2, e.rip) g JOIN host h ON h.host_id = g.host_id;
 
 CREATE VIEW episode_forks AS
 SELECT h.host, g.episode_id, g.domid, g.pt_pages, g.ptes_per_page, g.inside, g.outside,

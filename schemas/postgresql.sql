@@ -155,6 +155,7 @@ CREATE TABLE episode (
 	fixups bigint NOT NULL, pages bigint, dirtied bigint, round_pages bigint,
 	rounds bigint NOT NULL, faults bigint NOT NULL, complete smallint NOT NULL,
 	ended_by text NOT NULL, first_event bigint NOT NULL, last_event bigint NOT NULL,
+	mechanism text NOT NULL, sure text NOT NULL, unread bigint,
 	PRIMARY KEY (host_id, episode_id)
 );
 
@@ -162,8 +163,24 @@ CREATE TABLE episode_round (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	episode_id bigint NOT NULL, round integer NOT NULL, tsc_start u64 NOT NULL,
 	tsc_end u64 NOT NULL, fixups bigint NOT NULL, pages bigint, dirtied bigint,
-	ended_by text NOT NULL,
+	ended_by text NOT NULL, sure text NOT NULL,
 	PRIMARY KEY (host_id, episode_id, round)
+);
+
+CREATE TABLE episode_page (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	page_id bigint NOT NULL, episode_id bigint NOT NULL, round integer NOT NULL,
+	frame u64 NOT NULL, rip u64, event_id bigint NOT NULL,
+	PRIMARY KEY (host_id, page_id)
+);
+CREATE INDEX ON episode_page (host_id, episode_id, frame);
+
+CREATE TABLE episode_vcpu (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	episode_id bigint NOT NULL, vcpu integer NOT NULL, fixups bigint NOT NULL,
+	cycles bigint NOT NULL, recalcs bigint NOT NULL, recalc_cycles bigint NOT NULL,
+	paused bigint NOT NULL,
+	PRIMARY KEY (host_id, episode_id, vcpu)
 );
 
 CREATE TABLE finding (
@@ -200,6 +217,8 @@ BEGIN
 	DELETE FROM flush WHERE host_id = id;
 	DELETE FROM episode WHERE host_id = id;
 	DELETE FROM episode_round WHERE host_id = id;
+	DELETE FROM episode_page WHERE host_id = id;
+	DELETE FROM episode_vcpu WHERE host_id = id;
 	DELETE FROM finding WHERE host_id = id;
 	PERFORM set_config('xenfault.host_id', id::text, true);
 END
@@ -266,7 +285,7 @@ SELECT h.host, e.episode_id, e.domid, e.tsc_start, e.tsc_end,
 	e.fixups::float8 * c.cpu_hz::float8
 		/ nullif(e.tsc_end - e.tsc_start, 0)::float8 AS fixups_per_second,
 	e.fixups::float8 / nullif(e.dirtied, 0)::float8 AS fixups_per_dirtied,
-	e.complete, e.ended_by, e.first_event, e.last_event
+	e.complete, e.ended_by, e.first_event, e.last_event, e.mechanism, e.sure, e.unread
 FROM episode e JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id;
 
 CREATE VIEW rounds AS
@@ -276,9 +295,66 @@ SELECT h.host, r.episode_id, r.round, e.domid, r.tsc_start, r.tsc_end,
 	r.fixups::float8 * c.cpu_hz::float8
 		/ nullif(r.tsc_end - r.tsc_start, 0)::float8 AS fixups_per_second,
 	r.fixups::float8 / nullif(r.dirtied, 0)::float8 AS fixups_per_dirtied,
-	r.ended_by
+	r.ended_by, e.mechanism, r.sure
 FROM episode_round r JOIN episode e ON e.host_id = r.host_id AND e.episode_id = r.episode_id
 	JOIN capture c ON c.host_id = r.host_id JOIN host h ON h.host_id = r.host_id;
+
+CREATE VIEW dirty AS
+SELECT h.host, g.episode_id, g.domid, g.gfn, g.rounds, g.first_round, g.last_round, p.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = p.host_id AND s.rip = p.rip
+		AND s.domid IN (g.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	CASE WHEN p.rip < 140737488355328 THEN 1 WHEN p.rip IS NOT NULL THEN 0 END AS "user"
+FROM (SELECT q.host_id, q.episode_id, e.domid, q.frame AS gfn, count(DISTINCT q.round) AS rounds,
+		min(q.round) AS first_round, max(q.round) AS last_round, min(q.page_id) AS page_id
+	FROM episode_page q JOIN episode e ON e.host_id = q.host_id AND e.episode_id = q.episode_id
+	WHERE q.round > 0 GROUP BY q.host_id, q.episode_id, e.domid, q.frame) g
+	JOIN episode_page p ON p.host_id = g.host_id AND p.page_id = g.page_id
+	JOIN host h ON h.host_id = g.host_id;
+
+CREATE VIEW dirty_rounds AS
+SELECT h.host, p.episode_id, p.round, e.domid, p.frame AS gfn, p.rip, p.event_id
+FROM episode_page p JOIN episode e ON e.host_id = p.host_id AND e.episode_id = p.episode_id
+	JOIN host h ON h.host_id = p.host_id;
+
+CREATE VIEW episode_vcpus AS
+SELECT h.host, v.episode_id, e.domid, v.vcpu, v.fixups, v.cycles, v.recalcs, v.recalc_cycles, v.paused,
+	v.cycles * 1e6::float8 / c.cpu_hz::float8 AS us,
+	v.recalc_cycles * 1e6::float8 / c.cpu_hz::float8 AS us_recalc,
+	v.paused * 1e6::float8 / c.cpu_hz::float8 AS us_paused
+FROM episode_vcpu v JOIN episode e ON e.host_id = v.host_id AND e.episode_id = v.episode_id
+	JOIN capture c ON c.host_id = v.host_id JOIN host h ON h.host_id = v.host_id;
+
+CREATE VIEW npfs AS
+SELECT h.host, e.event_id, e.tsc, us_between(c.tsc_first, e.tsc, c.cpu_hz) AS us,
+	p.domid, p.vcpu, e.frame AS gfn, e.arg2 AS gpa, e.pte AS mfn, mod(e.arg1, 256)::integer AS type,
+	e.error_code AS qualification,
+	CASE div(e.arg1, 256)::integer WHEN 1 THEN 'dirty' WHEN 2 THEN 'mmio' WHEN 3 THEN 'populate'
+		WHEN 4 THEN 'access' WHEN 5 THEN 'misconfig' ELSE 'other' END AS what,
+	e.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = e.host_id AND s.rip = e.rip
+		AND s.domid IN (p.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	e.count AS cycles
+FROM event e JOIN event_type t ON t.host_id = e.host_id AND t.type = e.type
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = e.host_id JOIN host h ON h.host_id = e.host_id
+WHERE t.name = 'npf';
+
+-- 532503, 532759: IOMEM_READ; 533015, 533271: IOMEM_WRITE
+CREATE VIEW mmio AS
+SELECT h.host, g.domid, g.gfn, g.gpa, g.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = g.host_id AND s.rip = g.rip
+		AND s.domid IN (g.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	g.npfs, g.reads, g.writes, g.cycles
+FROM (SELECT e.host_id, p.domid, e.frame AS gfn, e.arg2 AS gpa, e.rip,
+		sum((t.name = 'npf')::integer) AS npfs,
+		sum((t.raw_id IN (532503, 532759))::integer) AS reads,
+		sum((t.raw_id IN (533015, 533271))::integer) AS writes,
+		sum(CASE WHEN t.name = 'npf' THEN e.count END) AS cycles
+	FROM event e JOIN event_type t ON t.host_id = e.host_id AND t.type = e.type
+		JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	WHERE (t.name = 'npf' AND div(e.arg1, 256) = 2)
+		OR t.raw_id IN (532503, 532759, 533015, 533271)
+	GROUP BY e.host_id, p.domid, e.frame, e.arg2, e.rip) g JOIN host h ON h.host_id = g.host_id;
 
 CREATE VIEW episode_forks AS
 SELECT h.host, g.episode_id, g.domid, g.pt_pages, g.ptes_per_page, g.inside, g.outside,

@@ -14,7 +14,8 @@ from postgres import Server
 import synth
 
 VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "losses",
-         "episodes", "rounds", "episode_forks")
+         "episodes", "rounds", "episode_forks",
+         "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio")
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
@@ -255,7 +256,9 @@ def postgres_cases(server):
                 keys = {"trace": "source", "forks": "fork_id", "pt_sequences": "sequence_id",
                         "spurious_faults": "event_id", "losses": "pcpu, tsc_last",
                         "flushes": "coalesce(fork_id, 0), cause, reach", "episodes": "episode_id",
-                        "rounds": "episode_id, round", "episode_forks": "pt_pages, ptes_per_page"}[view]
+                        "rounds": "episode_id, round", "episode_forks": "pt_pages, ptes_per_page",
+                        "dirty": "episode_id, gfn", "dirty_rounds": "event_id", "npfs": "event_id",
+                        "episode_vcpus": "episode_id, vcpu", "mmio": "gpa, rip"}[view]
                 rows += same_rows(server, fleet, f"SELECT * FROM {view} ORDER BY host, {keys}", kinds)
         assert rows > 3000, rows
 
