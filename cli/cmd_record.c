@@ -599,7 +599,8 @@ static int spool_result(struct record *r, struct xf_error *err)
 	r->written = state.written;
 	/* the spool of the database shares its disk: whichever meets the end first, one message */
 	if (state.sys == ENOSPC && !raw)
-		return xf_fail(err, XF_IO, "no space is left on the disk of the database (%s)", r->path);
+		return xf_fail(
+			err, XF_IO, "no space is left on the disk of the database (%s)", r->path);
 	errno = state.sys;
 	if (!state.sys && r->raw && fsync(r->raw->fd))
 		state.sys = errno;

@@ -134,6 +134,12 @@ def mask(process: Process) -> int:
     return 0xFFFFFFFFFFFFFFFF if process.trace.guest_bits == 64 else 0xFFFFFFFF
 
 
+def in_user_mode(trace: Trace, pcpu: int) -> None:
+    """A task shows that it runs in user mode: what its vCPU does from here on is seen from its beginning."""
+    low = (1 << trace.guest_bits) - 1
+    trace.page_fault(pcpu, 0x10000, EC_W | EC_U, USER_RIP & low)
+
+
 def rip_copy(trace: Trace) -> int:
     """Where copy_page_range is in this guest."""
     return COPY_PAGE_RANGE if trace.guest_bits == 64 else COPY_PAGE_RANGE & 0xC0FFFFFF
@@ -177,6 +183,7 @@ def preempted() -> Story:
     trace = Trace()
     who = Vcpu(0, 1)
     trace.switch(0, who)
+    in_user_mode(trace, 0)
     forking = Process(trace, 0x1000, 4, 16, 0x7F0000000000)
     other = Process(trace, 0x2000, 2, 4, 0x400000)
     fork = Fork(who, cow_faults=0)
@@ -193,7 +200,7 @@ def preempted() -> Story:
     forking.pin(2)
     trace.hypercall(2, synth.IRET)
     trace.idle(2)
-    return Story(trace, [fork], {"emulate": 64, "page_fault": 5})
+    return Story(trace, [fork], {"emulate": 64, "page_fault": 6})
 
 
 def migrated(in_page: bool) -> Story:
@@ -202,6 +209,8 @@ def migrated(in_page: bool) -> Story:
     first, second = Vcpu(2, 0), Vcpu(2, 1)
     trace.switch(0, first)
     trace.switch(1, second)
+    in_user_mode(trace, 0)
+    in_user_mode(trace, 1)
     forking = Process(trace, 0x3000, 4, 16, 0x7F0000000000)
     other = Process(trace, 0x5000, 2, 4, 0x400000)
     stop = 24 if in_page else 32
@@ -220,7 +229,7 @@ def migrated(in_page: bool) -> Story:
     trace.idle(0)
     trace.idle(1)
     either = None if in_page else [begin, rest]
-    return Story(trace, [fork], {"emulate": 64, "page_fault": 2}, either=either)
+    return Story(trace, [fork], {"emulate": 64, "page_fault": 4}, either=either)
 
 
 def interleaved() -> Story:
@@ -228,6 +237,7 @@ def interleaved() -> Story:
     trace = Trace()
     who = Vcpu(0, 0)
     trace.switch(0, who)
+    in_user_mode(trace, 0)
     one = Process(trace, 0x4000, 3, 20, 0x7F0000000000)
     two = Process(trace, 0x6000, 3, 20, 0x560000000000)
     forks = [Fork(who, cow_faults=0), Fork(who, cow_faults=0)]
@@ -254,6 +264,7 @@ def many_pcpus(count: int = 130) -> Story:
     for number, pcpu in enumerate(pcpus):
         who = Vcpu(1 + number // 8, number % 8)
         trace.switch(pcpu, who)
+        in_user_mode(trace, pcpu)
         process = Process(trace, 0x10000 + 16 * number, 3, 8, 0x7F0000000000)
         work.append((pcpu, process, Fork(who, cow_faults=0)))
     for step in range(24):
@@ -296,6 +307,7 @@ def equal_domains() -> Story:
     forks = [Fork(who, cow_faults=1) for who in ones]
     for pcpu, who in enumerate(ones):
         trace.switch(pcpu, who)
+        in_user_mode(trace, pcpu)
     for number in range(64):
         for pcpu, process in enumerate(processes):
             process.write_protect(pcpu, number, number + 1, forks[pcpu])
@@ -310,7 +322,7 @@ def equal_domains() -> Story:
     processes[1].cow(0, 0, 3)
     trace.idle(0)
     trace.idle(1)
-    return Story(trace, forks, {"emulate": 130, "page_fault": 2})
+    return Story(trace, forks, {"emulate": 130, "page_fault": 4})
 
 
 def reused_domid() -> Story:
@@ -344,6 +356,7 @@ def lossy() -> Story:
     trace = Trace()
     who = Vcpu(0, 0)
     trace.switch(0, who)
+    in_user_mode(trace, 0)
     process = Process(trace, 0x1000, 4, 16, 0x7F0000000000)
     whole = process.fork(0, who)
     trace.wait(100_000)
@@ -370,6 +383,8 @@ def writable(form: str, bits: int = 64) -> Story:
     who, other = Vcpu(0, 0), Vcpu(0, 1)
     trace.switch(0, who)
     trace.switch(1, other)
+    in_user_mode(trace, 0)
+    in_user_mode(trace, 1)
     low = 0xFFFFFFFFFFFFFFFF if bits == 64 else 0xFFFFFFFF
     rip, base, pages, slots = 0xFFFFFFFF80000CB7 & low, 0xFFFFFFFF8287C038 & low, 9, 8
     everything = low
@@ -419,7 +434,7 @@ def writable(form: str, bits: int = 64) -> Story:
         "rehook": rehooks,
         "flush": flushes,
         "spurious": spurious,
-        "page_fault": (pages + 1) // 2,
+        "page_fault": (pages + 1) // 2 + 2,
         "emulate": (pages + 1) // 2,
     }
     return Story(trace, [fork], kinds)
@@ -497,6 +512,7 @@ def logdirty() -> Story:
     trace = Trace()
     who = Vcpu(6, 0)
     trace.switch(0, who)
+    in_user_mode(trace, 0)
     process = Process(trace, 0x1000, 2, 8, 0x7F0000000000)
     fork = process.fork(0, who)
     for number in range(5):
@@ -509,7 +525,7 @@ def logdirty() -> Story:
     trace.shadow(0, synth.NOT_SHADOW, 4, g=0, va=0x7F0000300000, flags=0)
     trace.hypercall(0, synth.IRET)
     trace.idle(0)
-    kinds = {"fixup": 5, "page_fault": 1, "not_shadow": 1, "emulate": 16}
+    kinds = {"fixup": 5, "page_fault": 2, "not_shadow": 1, "emulate": 16}
     return Story(trace, [fork], kinds)
 
 
@@ -546,6 +562,7 @@ def pages_used_again() -> Story:
     trace = Trace()
     who = Vcpu(3, 1)
     trace.switch(0, who)
+    in_user_mode(trace, 0)
     parent = Process(trace, 0x1234, 2, 4, 0x7F0000000000)
     fork = parent.fork(0, who)
     second = Process(trace, 0x1234, 2, 8, 0x400000)
@@ -558,6 +575,25 @@ def pages_used_again() -> Story:
         third.cow(0, page, 1)  # one that it did, in a life of the page before this one
     trace.idle(0)
     return Story(trace, [fork])
+
+
+def begun_before() -> Story:
+    """The capture starts inside a fork; a task switch does not show that the next one is whole."""
+    trace = Trace()
+    who = Vcpu(1, 0)
+    trace.switch(0, who)
+    one = Process(trace, 0x1000, 2, 16, 0x7F0000000000)
+    two = Process(trace, 0x2000, 2, 16, 0x560000000000)
+    forks = [Fork(who, complete=0), Fork(who, complete=0), Fork(who)]
+    one.write_protect(0, 5, 20, forks[0])
+    two.switch_to(0)
+    two.write_protect(0, 3, 20, forks[1])
+    two.pin(0)
+    two.write_protect(0, 0, 32, forks[2])
+    two.pin(0)
+    trace.hypercall(0, synth.IRET)
+    trace.idle(0)
+    return Story(trace, forks, {"emulate": 15 + 17 + 32})
 
 
 def all_stories() -> list[tuple[str, Story]]:
@@ -577,6 +613,7 @@ def all_stories() -> list[tuple[str, Story]]:
         ("domain id reused", reused_domid()),
         ("loss inside a fork", lossy()),
         ("page-table pages used again", pages_used_again()),
+        ("the capture starts inside a fork", begun_before()),
         ("writable page tables, fixed 64", writable(synth.FIXED64)),
         ("writable page tables, fixed 32", writable(synth.FIXED32, 32)),
         ("writable page tables, variable 64", writable(synth.VARIABLE)),

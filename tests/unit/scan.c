@@ -35,7 +35,7 @@ static sqlite3 *make(int page_size, int rows, const char *more)
 
 	unlink(path);
 	snprintf(sql, sizeof(sql),
-		"PRAGMA page_size = %d; CREATE TABLE t (a, b, c, id INTEGER PRIMARY KEY);" ROWS
+		"PRAGMA page_size = %d; CREATE TABLE t (a, b, c, event_id INTEGER PRIMARY KEY);" ROWS
 		";%s",
 		page_size, rows, more);
 	if (sqlite3_open(path, &db) != SQLITE_OK ||
@@ -58,10 +58,11 @@ static const char *compare(sqlite3 *db, int64_t from, int64_t to, bool clean)
 	int code;
 
 	xf_error_clear(&err);
-	if (xf_scan_open(&scan, db, "t", "a, b, c, id", 4, from, to, clean, &err))
+	if (xf_scan_open(&scan, db, "t", "a, b, c, event_id", 4, from, to, clean, &err))
 		return err.text;
-	sqlite3_prepare_v2(db, "SELECT a, b, c, id FROM t WHERE id BETWEEN ? AND ? ORDER BY id", -1,
-		&stmt, NULL);
+	sqlite3_prepare_v2(db,
+		"SELECT a, b, c, event_id FROM t WHERE event_id BETWEEN ? AND ? ORDER BY event_id",
+		-1, &stmt, NULL);
 	sqlite3_bind_int64(stmt, 1, from);
 	sqlite3_bind_int64(stmt, 2, to);
 	while ((code = xf_scan_next(scan, &id, values, &present, &err)) == 1 && !why) {
@@ -101,7 +102,7 @@ static void sizes(void)
 
 static void ranges(void)
 {
-	sqlite3 *db = make(512, 20000, "DELETE FROM t WHERE id BETWEEN 5000 AND 30000");
+	sqlite3 *db = make(512, 20000, "DELETE FROM t WHERE event_id BETWEEN 5000 AND 30000");
 	const char *why = NULL;
 
 	for (int64_t from = -1100; from < 60000 && !why; from += 433)
@@ -117,7 +118,7 @@ static void transactions(void)
 	sqlite3 *db = make(1024, 5000, "");
 	const char *why;
 
-	sqlite3_exec(db, "BEGIN; UPDATE t SET a = 5 WHERE id > 100", NULL, NULL, NULL);
+	sqlite3_exec(db, "BEGIN; UPDATE t SET a = 5 WHERE event_id > 100", NULL, NULL, NULL);
 	report("what is not committed", compare(db, INT64_MIN, INT64_MAX, false));
 	sqlite3_exec(db, "ROLLBACK; BEGIN; CREATE TABLE other (a)", NULL, NULL, NULL);
 	why = compare(db, INT64_MIN, INT64_MAX, true);
@@ -135,9 +136,9 @@ static void transactions(void)
 /* No value of another type, and no damage, is taken for an integer. */
 static void refusals(void)
 {
-	static const char *const changes[] = {"UPDATE t SET b = 'text' WHERE id = 2000",
-		"UPDATE t SET b = 1.5 WHERE id = 2000",
-		"UPDATE t SET b = zeroblob(3000) WHERE id = 2000"};
+	static const char *const changes[] = {"UPDATE t SET b = 'text' WHERE event_id = 2000",
+		"UPDATE t SET b = 1.5 WHERE event_id = 2000",
+		"UPDATE t SET b = zeroblob(3000) WHERE event_id = 2000"};
 	sqlite3 *db;
 
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
@@ -169,8 +170,8 @@ static void damage(void)
 			fputc((int)(seed >> 16), file);
 		}
 		fclose(file);
-		if (!xf_scan_open(
-			    &scan, db, "t", "a, b, c, id", 4, INT64_MIN, INT64_MAX, false, &err)) {
+		if (!xf_scan_open(&scan, db, "t", "a, b, c, event_id", 4, INT64_MIN, INT64_MAX,
+			    false, &err)) {
 			while (xf_scan_next(scan, &id, values, &present, &err) == 1)
 				;
 			xf_scan_close(scan);
