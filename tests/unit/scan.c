@@ -127,7 +127,7 @@ static void transactions(void)
 	report("WAL", compare(db, INT64_MIN, INT64_MAX, false));
 	sqlite3_close(db);
 	db = make(1024, 500,
-		"CREATE TEMP TABLE t AS SELECT a, b, c, id FROM main.t LIMIT 7;"
+		"CREATE TEMP TABLE t AS SELECT a, b, c, event_id FROM main.t LIMIT 7;"
 		"CREATE TEMP VIEW u AS SELECT 1");
 	report("a temporary table of that name", compare(db, 1, 0, false));
 	sqlite3_close(db);
