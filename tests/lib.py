@@ -13,6 +13,7 @@ import inspect
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -38,6 +39,9 @@ STOP = "XF_STOP" in os.environ  # end at the first case that fails
 passed = failed = 0
 selected = [word for word in sys.argv[1:] if not word.startswith("-")] or \
     [word for word in (os.environ.get("T"),) if word]
+
+# under nohup, programs would be started deaf to the signal that tests send them
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def wanted(name, slow=False):
