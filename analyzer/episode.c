@@ -12,10 +12,9 @@
 
 #include "analyzer/frames.h"
 #include "analyzer/state.h"
-#include "schemas/db.h"
+#include "schemas/xen.h"
 
-#define DOMCTL	  36   /* number of the hypercall */
-#define PTE_DIRTY 0x42 /* writable, and written */
+#define WRITTEN (XF_PTE_WRITE | XF_PTE_DIRTY)
 /* Delivered faults in a row that show the end: where SHADOW records are there, and where they are not. */
 #define FAULTS_OUTSIDE	   8
 #define FAULTS_WITHOUT_FIX 1024
@@ -41,24 +40,6 @@ struct xf_episode {
 	uint64_t outside;     /* faults in a row that no shadow handler saw */
 };
 
-static sqlite3_stmt *statement(struct xf_analyzer *a, enum xf_statement which, int64_t id)
-{
-	sqlite3_stmt *stmt = a->statements[which];
-
-	sqlite3_reset(stmt);
-	sqlite3_clear_bindings(stmt);
-	sqlite3_bind_int64(stmt, 1, id);
-	return stmt;
-}
-
-static int run(struct xf_analyzer *a, sqlite3_stmt *stmt)
-{
-	int code = xf_db_step(stmt, a->err);
-
-	sqlite3_reset(stmt);
-	return code;
-}
-
 static const char *sure(const struct xf_episode *e)
 {
 	return e->by_pause ? "pause" : "domctl";
@@ -68,7 +49,7 @@ static const char *sure(const struct xf_episode *e)
 static int write_before(struct xf_analyzer *a, struct xf_episode *e, const char *ended_by)
 {
 	struct round *r = &e->before;
-	sqlite3_stmt *stmt = statement(a, XF_INSERT_ROUND, e->id);
+	sqlite3_stmt *stmt = xf_rows_statement(a, XF_INSERT_ROUND, e->id);
 	int code;
 
 	if (!r->fixups)
@@ -84,7 +65,7 @@ static int write_before(struct xf_analyzer *a, struct xf_episode *e, const char 
 	}
 	sqlite3_bind_text(stmt, 8, ended_by, -1, SQLITE_STATIC);
 	sqlite3_bind_text(stmt, 9, sure(e), -1, SQLITE_STATIC);
-	code = run(a, stmt);
+	code = xf_rows_run(a, stmt);
 	xf_frames_free(a, &r->frames);
 	*r = (struct round){0};
 	return code;
@@ -108,13 +89,10 @@ static int next_round(struct xf_analyzer *a, struct xf_episode *e, uint64_t tsc)
 /* Rounds were told by domctls so far: they are one round, which the first pause ends. */
 static int join_rounds(struct xf_analyzer *a, struct xf_episode *e)
 {
-	int code = run(a, statement(a, XF_DELETE_ROUNDS, e->id));
-	sqlite3_stmt *stmt = statement(a, XF_MOVE_PAGES, e->id);
+	int code = xf_rows_run(a, xf_rows_statement(a, XF_DELETE_ROUNDS, e->id));
 
-	sqlite3_bind_int64(stmt, 2, 1);
-	sqlite3_bind_int64(stmt, 3, e->first_page);
 	if (!code)
-		code = run(a, stmt);
+		code = xf_rows_move_pages(a, e->id, 1, e->first_page);
 	xf_frames_free(a, &e->before.frames);
 	xf_frames_free(a, &e->current.frames);
 	e->before = (struct round){0};
@@ -142,7 +120,7 @@ static int write_episode(
 	struct xf_analyzer *a, const struct xf_domain *d, bool complete, const char *ended_by)
 {
 	const struct xf_episode *e = d->episode;
-	sqlite3_stmt *stmt = statement(a, XF_INSERT_EPISODE, e->id);
+	sqlite3_stmt *stmt = xf_rows_statement(a, XF_INSERT_EPISODE, e->id);
 
 	if (d->known)
 		sqlite3_bind_int64(stmt, 2, d->id);
@@ -162,7 +140,7 @@ static int write_episode(
 	sqlite3_bind_int64(stmt, 14, e->last_event);
 	sqlite3_bind_text(stmt, 15, "shadow", -1, SQLITE_STATIC);
 	sqlite3_bind_text(stmt, 16, sure(e), -1, SQLITE_STATIC);
-	return run(a, stmt);
+	return xf_rows_run(a, stmt);
 }
 
 static void drop(struct xf_analyzer *a, struct xf_domain *d)
@@ -241,7 +219,7 @@ static int fixup(struct xf_analyzer *a, struct xf_domain *d, const struct xf_eve
 	bool open = d->episode != NULL;
 	struct xf_episode *e = open ? d->episode : begin(a, d, event);
 	uint64_t before;
-	bool dirtied = event->has & XF_HAS_PTE && (event->pte & PTE_DIRTY) == PTE_DIRTY;
+	bool dirtied = event->has & XF_HAS_PTE && (event->pte & WRITTEN) == WRITTEN;
 	int code = 0;
 
 	if (!e)
@@ -309,21 +287,21 @@ static int domctl(struct xf_analyzer *a, const struct xf_domain *by, const struc
 
 int xf_episode_event(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)
 {
-	unsigned subclass = event->raw_id >> 12;
+	unsigned subclass = XF_RECORD_SUBCLASS(event->raw_id);
 
 	/* HVM guests have none of these records */
-	d->pv |= subclass == 0x201 || subclass == 0x20f;
+	d->pv |= subclass == XF_SUBCLASS_PV || subclass == XF_SUBCLASS_PV_OLD;
 	if (!d->pv)
 		return 0;
 	switch (event->kind) {
 	case XF_FIXUP:
 	case XF_UNHOOK:
 		/* the unhook of writable page tables is none of the shadow's */
-		return subclass == 0x204 ? 0 : fixup(a, d, event);
+		return subclass == XF_SUBCLASS_PTWR ? 0 : fixup(a, d, event);
 	case XF_PAGE_FAULT:
 		return fault(a, d, event);
 	case XF_HYPERCALL:
-		return event->arg1 == DOMCTL ? domctl(a, d, event) : 0;
+		return event->arg1 == XF_CALL_domctl ? domctl(a, d, event) : 0;
 	default:
 		return 0;
 	}

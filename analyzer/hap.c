@@ -15,7 +15,7 @@
 
 #include "analyzer/frames.h"
 #include "analyzer/state.h"
-#include "schemas/db.h"
+#include "schemas/xen.h"
 
 /* So many recalculations behind a pause without one page that is dirtied show that the mode is off. */
 #define RECALCS_OFF 16
@@ -46,33 +46,6 @@ struct xf_hap {
 	struct xf_map vcpus; /* number -> struct hap_vcpu * */
 };
 
-static sqlite3_stmt *statement(struct xf_analyzer *a, enum xf_statement which, int64_t id)
-{
-	sqlite3_stmt *stmt = a->statements[which];
-
-	sqlite3_reset(stmt);
-	sqlite3_clear_bindings(stmt);
-	sqlite3_bind_int64(stmt, 1, id);
-	return stmt;
-}
-
-static int run(struct xf_analyzer *a, sqlite3_stmt *stmt)
-{
-	int code = xf_db_step(stmt, a->err);
-
-	sqlite3_reset(stmt);
-	return code;
-}
-
-static int move_pages(struct xf_analyzer *a, const struct xf_hap *h, uint64_t round, int64_t from)
-{
-	sqlite3_stmt *stmt = statement(a, XF_MOVE_PAGES, h->id);
-
-	sqlite3_bind_int64(stmt, 2, (int64_t)round);
-	sqlite3_bind_int64(stmt, 3, from);
-	return run(a, stmt);
-}
-
 static void free_part(struct xf_analyzer *a, struct part *part)
 {
 	xf_frames_free(a, &part->frames);
@@ -97,7 +70,7 @@ static int join(struct xf_analyzer *a, struct xf_hap *h)
 static int write_round(struct xf_analyzer *a, struct xf_hap *h, uint64_t tsc, const char *ended_by,
 	const char *sure)
 {
-	sqlite3_stmt *stmt = statement(a, XF_INSERT_ROUND, h->id);
+	sqlite3_stmt *stmt = xf_rows_statement(a, XF_INSERT_ROUND, h->id);
 	const struct part *r = &h->current;
 	int code;
 
@@ -110,7 +83,7 @@ static int write_round(struct xf_analyzer *a, struct xf_hap *h, uint64_t tsc, co
 	sqlite3_bind_int64(stmt, 7, (int64_t)r->frames.dirtied);
 	sqlite3_bind_text(stmt, 8, ended_by, -1, SQLITE_STATIC);
 	sqlite3_bind_text(stmt, 9, sure, -1, SQLITE_STATIC);
-	code = run(a, stmt);
+	code = xf_rows_run(a, stmt);
 	free_part(a, &h->current);
 	return code;
 }
@@ -123,7 +96,7 @@ static int write_vcpus(struct xf_analyzer *a, const struct xf_hap *h)
 
 	while (!code && xf_map_next(&h->vcpus, &cursor, &number, &value)) {
 		const struct hap_vcpu *c = (const struct hap_vcpu *)(uintptr_t)value;
-		sqlite3_stmt *stmt = statement(a, XF_INSERT_EPISODE_VCPU, h->id);
+		sqlite3_stmt *stmt = xf_rows_statement(a, XF_INSERT_EPISODE_VCPU, h->id);
 
 		sqlite3_bind_int64(stmt, 2, (int64_t)number);
 		sqlite3_bind_int64(stmt, 3, (int64_t)c->fixups);
@@ -131,7 +104,7 @@ static int write_vcpus(struct xf_analyzer *a, const struct xf_hap *h)
 		sqlite3_bind_int64(stmt, 5, (int64_t)c->recalcs);
 		sqlite3_bind_int64(stmt, 6, (int64_t)c->recalc_cycles);
 		sqlite3_bind_int64(stmt, 7, (int64_t)c->paused);
-		code = run(a, stmt);
+		code = xf_rows_run(a, stmt);
 	}
 	return code;
 }
@@ -141,7 +114,7 @@ static int write_episode(struct xf_analyzer *a, const struct xf_domain *d, bool 
 	const char *ended_by, int64_t unread)
 {
 	const struct xf_hap *h = d->hap;
-	sqlite3_stmt *stmt = statement(a, XF_INSERT_EPISODE, h->id);
+	sqlite3_stmt *stmt = xf_rows_statement(a, XF_INSERT_EPISODE, h->id);
 	int code;
 
 	if (d->known)
@@ -163,7 +136,7 @@ static int write_episode(struct xf_analyzer *a, const struct xf_domain *d, bool 
 		stmt, 16, h->by_repeat || !h->by_pause ? "repeat" : "pause", -1, SQLITE_STATIC);
 	if (unread >= 0)
 		sqlite3_bind_int64(stmt, 17, unread);
-	code = run(a, stmt);
+	code = xf_rows_run(a, stmt);
 	return code ? code : write_vcpus(a, h);
 }
 
@@ -234,8 +207,9 @@ static int repeated(struct xf_analyzer *a, struct xf_hap *h, const struct xf_eve
 		h->since.tsc_start = h->paused_at;
 		h->by_pause = true;
 		code = write_round(a, h, h->paused_at, "domctl", "pause");
-		return code || !h->since.fixups ? code
-						: move_pages(a, h, h->rounds + 1, first_page);
+		return code || !h->since.fixups
+			       ? code
+			       : xf_rows_move_pages(a, h->id, h->rounds + 1, first_page);
 	}
 	/* no pause is in the trace: what else is known is that it was cleaned in between */
 	code = join(a, h);
@@ -303,7 +277,7 @@ static int finish(struct xf_analyzer *a, struct xf_domain *d, const char *ended_
 			read ? "domctl" : ended_by, read ? "pause" : "repeat");
 	} else if (!code && h->current.fixups) {
 		unread = (int64_t)h->current.frames.seen;
-		code = move_pages(a, h, 0, h->current.first_page);
+		code = xf_rows_move_pages(a, h->id, 0, h->current.first_page);
 	}
 	if (!code)
 		code = write_episode(a, d, over && !h->cut, ended_by, unread);
@@ -354,7 +328,7 @@ static int paused(struct xf_analyzer *a, const struct xf_event *event)
 	struct xf_hap *h = slot ? ((struct xf_domain *)(uintptr_t)*slot)->hap : NULL;
 	struct hap_vcpu *c;
 
-	if (!h || event->raw_id >> 12 != 0x21)
+	if (!h || XF_RECORD_SUBCLASS(event->raw_id) != XF_SUBCLASS_SCHED)
 		return 0;
 	c = vcpu_of(a, h, event->arg2);
 	if (!c)

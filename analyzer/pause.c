@@ -38,7 +38,8 @@ static const struct xf_vcpu *asker(const struct xf_analyzer *a, const struct xf_
 static void to_sleep(struct xf_analyzer *a, const struct xf_vcpu *v, struct xf_domain *d,
 	const struct xf_event *event)
 {
-	const struct xf_vcpu *by = asker(a, v, d, event->raw_id >> 12 != 0x21);
+	const struct xf_vcpu *by =
+		asker(a, v, d, XF_RECORD_SUBCLASS(event->raw_id) != XF_SUBCLASS_SCHED);
 	struct xf_pause *p = &d->pause;
 
 	if (!by)

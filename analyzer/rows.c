@@ -115,7 +115,17 @@ void xf_rows_finalize(struct xf_analyzer *a)
 	}
 }
 
-static int run(struct xf_analyzer *a, sqlite3_stmt *stmt)
+sqlite3_stmt *xf_rows_statement(struct xf_analyzer *a, enum xf_statement which, int64_t id)
+{
+	sqlite3_stmt *stmt = a->statements[which];
+
+	sqlite3_reset(stmt);
+	sqlite3_clear_bindings(stmt);
+	sqlite3_bind_int64(stmt, 1, id);
+	return stmt;
+}
+
+int xf_rows_run(struct xf_analyzer *a, sqlite3_stmt *stmt)
 {
 	int code = xf_db_step(stmt, a->err);
 
@@ -185,7 +195,7 @@ int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork)
 	at = add_text(stmt, at, fork->doubt);
 	at = add(stmt, at, (uint64_t)fork->first_event);
 	add(stmt, at, (uint64_t)fork->last_event);
-	return run(a, stmt);
+	return xf_rows_run(a, stmt);
 }
 
 int xf_rows_sequence(struct xf_analyzer *a, const struct xf_sequence *s, enum xf_end end)
@@ -212,7 +222,7 @@ int xf_rows_sequence(struct xf_analyzer *a, const struct xf_sequence *s, enum xf
 	at = add(stmt, at, whole);
 	at = add(stmt, at, (uint64_t)s->first_event);
 	add(stmt, at, (uint64_t)s->last_event);
-	return run(a, stmt);
+	return xf_rows_run(a, stmt);
 }
 
 int xf_rows_spurious(struct xf_analyzer *a, int64_t event_id, const char *cause, int other_vcpu,
@@ -226,7 +236,7 @@ int xf_rows_spurious(struct xf_analyzer *a, int64_t event_id, const char *cause,
 	add_if(stmt, 4, other_event > 0, (uint64_t)other_event);
 	add_if(stmt, 5, other_event > 0, (uint64_t)gap);
 	add_text(stmt, 6, confidence);
-	return run(a, stmt);
+	return xf_rows_run(a, stmt);
 }
 
 int xf_rows_findings(struct xf_analyzer *a)
@@ -240,7 +250,7 @@ int xf_rows_findings(struct xf_analyzer *a)
 		add_text(stmt, 1, findings[i].code);
 		add(stmt, 2, a->findings[i]);
 		add_text(stmt, 3, findings[i].text);
-		code = run(a, stmt);
+		code = xf_rows_run(a, stmt);
 	}
 	return code;
 }
@@ -248,34 +258,34 @@ int xf_rows_findings(struct xf_analyzer *a)
 int xf_rows_forget_fork(struct xf_analyzer *a, int64_t fork_id)
 {
 	add(a->statements[XF_FORGET_FORK], 1, (uint64_t)fork_id);
-	return run(a, a->statements[XF_FORGET_FORK]);
+	return xf_rows_run(a, a->statements[XF_FORGET_FORK]);
 }
 
 int xf_rows_move_fork(struct xf_analyzer *a, int64_t from, int64_t to)
 {
 	add(a->statements[XF_MOVE_FORK], 1, (uint64_t)from);
 	add(a->statements[XF_MOVE_FORK], 2, (uint64_t)to);
-	return run(a, a->statements[XF_MOVE_FORK]);
+	return xf_rows_run(a, a->statements[XF_MOVE_FORK]);
 }
 
 int xf_rows_set_base(struct xf_analyzer *a, int64_t sequence_id, uint64_t va_base)
 {
 	add(a->statements[XF_SET_BASE], 1, (uint64_t)sequence_id);
 	add(a->statements[XF_SET_BASE], 2, va_base);
-	return run(a, a->statements[XF_SET_BASE]);
+	return xf_rows_run(a, a->statements[XF_SET_BASE]);
 }
 
 int xf_rows_set_cow(struct xf_analyzer *a, int64_t fork_id, uint64_t n)
 {
 	add(a->statements[XF_SET_COW], 1, (uint64_t)fork_id);
 	add(a->statements[XF_SET_COW], 2, n);
-	return run(a, a->statements[XF_SET_COW]);
+	return xf_rows_run(a, a->statements[XF_SET_COW]);
 }
 
 int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id)
 {
 	add(a->statements[XF_ADD_COW], 1, (uint64_t)sequence_id);
-	return run(a, a->statements[XF_ADD_COW]);
+	return xf_rows_run(a, a->statements[XF_ADD_COW]);
 }
 
 int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
@@ -291,7 +301,7 @@ int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	add_text(stmt, 4, reaches[reach]);
 	add(stmt, 5, f->n);
 	add_if(stmt, 6, f->has_cpus, f->cpus);
-	return run(a, stmt);
+	return xf_rows_run(a, stmt);
 }
 
 int xf_rows_episode_page(
@@ -306,17 +316,26 @@ int xf_rows_episode_page(
 	at = add(stmt, at, event->frame);
 	at = add_if(stmt, at, event->has & XF_HAS_RIP, event->rip);
 	add(stmt, at, (uint64_t)a->event_id);
-	return run(a, stmt);
+	return xf_rows_run(a, stmt);
+}
+
+int xf_rows_move_pages(struct xf_analyzer *a, int64_t episode_id, uint64_t round, int64_t from)
+{
+	sqlite3_stmt *stmt = xf_rows_statement(a, XF_MOVE_PAGES, episode_id);
+
+	sqlite3_bind_int64(stmt, 2, (int64_t)round);
+	sqlite3_bind_int64(stmt, 3, from);
+	return xf_rows_run(a, stmt);
 }
 
 int xf_rows_add_sequence_spurious(struct xf_analyzer *a, int64_t sequence_id)
 {
 	add(a->statements[XF_ADD_SEQUENCE_SPURIOUS], 1, (uint64_t)sequence_id);
-	return run(a, a->statements[XF_ADD_SEQUENCE_SPURIOUS]);
+	return xf_rows_run(a, a->statements[XF_ADD_SEQUENCE_SPURIOUS]);
 }
 
 int xf_rows_add_fork_spurious(struct xf_analyzer *a, int64_t fork_id)
 {
 	add(a->statements[XF_ADD_FORK_SPURIOUS], 1, (uint64_t)fork_id);
-	return run(a, a->statements[XF_ADD_FORK_SPURIOUS]);
+	return xf_rows_run(a, a->statements[XF_ADD_FORK_SPURIOUS]);
 }

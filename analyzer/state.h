@@ -310,6 +310,11 @@ int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 /* One more page of a round: the event's frame, and its instruction. */
 int xf_rows_episode_page(
 	struct xf_analyzer *a, int64_t episode_id, uint64_t round, const struct xf_event *event);
+/* Pages from the row `from` of episode_page on were of this round after all. */
+int xf_rows_move_pages(struct xf_analyzer *a, int64_t episode_id, uint64_t round, int64_t from);
+/* For rows that one file alone writes: the statement with its first parameter, then its only step. */
+sqlite3_stmt *xf_rows_statement(struct xf_analyzer *a, enum xf_statement which, int64_t id);
+int xf_rows_run(struct xf_analyzer *a, sqlite3_stmt *stmt);
 const char *xf_rows_mechanism(const struct xf_fork *fork);
 void xf_rows_finalize(struct xf_analyzer *a);
 

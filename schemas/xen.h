@@ -113,6 +113,8 @@ enum xf_hypercall {
 #define XF_CLASS_HW	0x080u
 #define XF_CLASS_GUEST	0x800u
 
+#define XF_SUBCLASS_SCHED \
+	0x021u /* runstates and switches, not what a scheduler writes of its own */
 #define XF_SUBCLASS_PV	   0x201u
 #define XF_SUBCLASS_PV_OLD 0x20fu /* before Xen 4.3 */
 #define XF_SUBCLASS_PTWR   0x204u /* writable page tables: schemas/trace-points.md */
