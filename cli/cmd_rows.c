@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/hap.h"
 #include "schemas/db.h"
 
 struct text_column {
@@ -94,18 +93,6 @@ static const struct listing listings[] = {
 		sizeof(flush_text) / sizeof(flush_text[0]), true},
 };
 
-static enum xf_cell_type type_of(const char *name)
-{
-	static const char *const hex[] = {"va", "pt_page", "rip", "pte", "va_base"};
-
-	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
-		if (!strcmp(name, hex[i]))
-			return XF_CELL_HEX;
-	if (!strcmp(name, "us"))
-		return XF_CELL_REAL;
-	return XF_CELL_INT; /* text cells show by what they hold */
-}
-
 /* SELECT list of the text form, times in us where the frequency is known, else in cycles. */
 static char *text_select(const struct listing *l, uint64_t hz, struct xf_column *columns)
 {
@@ -153,7 +140,7 @@ static int full_select(sqlite3 *db, const struct listing *l, uint64_t hz, char *
 	for (size_t i = 0; i < *n && *columns; i++) {
 		const char *name = sqlite3_column_name(stmt, (int)i);
 
-		(*columns)[i] = (struct xf_column){strdup(name), NULL, 0, type_of(name)};
+		(*columns)[i] = (struct xf_column){strdup(name), NULL, 0, xf_cell_type_of(name)};
 		if (i)
 			sqlite3_str_appendall(sql, ", ");
 		if (!strcmp(name, "us") && hz)
@@ -271,7 +258,7 @@ static int tell_no_forks(sqlite3 *db, struct xf_error *err)
 			" ('emulate', 'unhook', 'batch') LIMIT 1)",
 			&writes, err);
 	if (code || forks)
-		return code;
+		return code ? code : xf_tell_hap(db, XF_HAP_SOME_FORKS, err);
 	if (writes)
 		fputs("no fork was found: none ran while this was recorded, or only of processes so small\n"
 		      "that they leave no run of writes; xenfault pages lists what was written\n",
@@ -288,7 +275,7 @@ static int tell_no_pages(sqlite3 *db, struct xf_error *err)
 	int64_t sequences = 0;
 	int code = xf_db_int(db, "SELECT EXISTS (SELECT 1 FROM sequence)", &sequences, err);
 
-	return code || sequences ? code : xf_tell_hap(db, XF_HAP_FORKS, err);
+	return code ? code : xf_tell_hap(db, sequences ? XF_HAP_SOME_FORKS : XF_HAP_FORKS, err);
 }
 
 static int list(const struct listing *l, struct xf_options *o, struct xf_error *err)

@@ -36,16 +36,6 @@ static int open_trace(sqlite3 **db, struct xf_vtab *vtab, const char *path, stru
 	return code;
 }
 
-static enum xf_cell_type type_of(const char *name)
-{
-	static const char *const hex[] = {"va", "pt_page", "rip", "pte", "va_base"};
-
-	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
-		if (!strcmp(name, hex[i]))
-			return XF_CELL_HEX;
-	return XF_CELL_INT;
-}
-
 /* The first rows, kept: a trace in a pipe cannot be asked for them twice. */
 struct sample {
 	int nrows;
@@ -108,7 +98,8 @@ static int print(sqlite3_stmt *stmt, const struct xf_options *o, struct xf_error
 	for (int i = 0; i < n; i++) {
 		const char *name = sqlite3_column_name(stmt, i);
 
-		columns[i] = (struct xf_column){name, NULL, (int)strlen(name), type_of(name)};
+		columns[i] =
+			(struct xf_column){name, NULL, (int)strlen(name), xf_cell_type_of(name)};
 	}
 	if (o->format == XF_FORMAT_TEXT)
 		code = measure(stmt, &sample, columns, n, o->limit, err);

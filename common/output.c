@@ -404,7 +404,7 @@ int xf_format_by_name(const char *name)
 
 enum xf_cell_type xf_cell_type_of(const char *column)
 {
-	static const char *const hex[] = {"va", "pt_page", "rip", "pte", "va_base"};
+	static const char *const hex[] = {"va", "pt_page", "rip", "pte", "va_base", "gpa"};
 
 	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
 		if (!strcmp(column, hex[i]))

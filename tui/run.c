@@ -66,16 +66,6 @@ static void loop(struct xf_tui *ui)
 	}
 }
 
-static enum xf_cell_type cell_type(const char *name)
-{
-	static const char *const hex[] = {"va", "va_base", "pt_page", "rip", "pte"};
-
-	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
-		if (!strcmp(hex[i], name))
-			return XF_CELL_HEX;
-	return XF_CELL_INT;
-}
-
 /* Rows first .. end-1 of `y`, all of one source, with every column of its view, as the commands do. */
 static int print_group(struct xf_tui *ui, int first, int end, struct xf_error *err)
 {
@@ -92,7 +82,7 @@ static int print_group(struct xf_tui *ui, int first, int end, struct xf_error *e
 	n = sqlite3_column_count(stmt) < 64 ? sqlite3_column_count(stmt) : 64;
 	for (int i = 0; i < n; i++)
 		columns[i] = (struct xf_column){.name = sqlite3_column_name(stmt, i),
-			.type = cell_type(sqlite3_column_name(stmt, i))};
+			.type = xf_cell_type_of(sqlite3_column_name(stmt, i))};
 	code = xf_out_new(&out, ui->options->output, XF_FORMAT_CSV, columns, (size_t)n, err);
 	for (int i = first; code >= 0 && i < end; i++) {
 		sqlite3_bind_int64(stmt, 1, ui->yanks[i].id);
