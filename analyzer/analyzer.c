@@ -529,6 +529,7 @@ void xf_analyzer_free(struct xf_analyzer *a)
 		free_domain(a, (struct xf_domain *)(uintptr_t)value);
 	xf_map_free(&a->domains);
 	xf_map_free(&a->losses);
+	xf_map_free(&a->superpages);
 	xf_map_free(&a->cow);
 	xf_map_free(&a->cow_new);
 	free(a);

@@ -243,7 +243,8 @@ static int fixup(struct xf_analyzer *a, struct xf_domain *d, const struct xf_eve
 		code = xf_frames_add(a, &e->current.frames, event->frame, dirtied);
 	if (code || e->current.frames.dirtied == before)
 		return code;
-	return xf_rows_episode_page(a, e->id, e->rounds + (e->before.fixups != 0) + 1, event);
+	return xf_rows_episode_page(
+		a, e->id, e->rounds + (e->before.fixups != 0) + 1, event, false);
 }
 
 static int fault(struct xf_analyzer *a, struct xf_domain *d, const struct xf_event *event)

@@ -17,6 +17,11 @@
 #include "analyzer/state.h"
 #include "schemas/xen.h"
 
+/* A p2m entry of order 9 maps 2 MiB: one region of so many pages. */
+#define REGION	     512
+#define REGION_ORDER 9
+#define MOST_REGIONS (1u << 20) /* that are kept: 2 TiB of guests' memory */
+
 /* So many recalculations behind a pause without one page that is dirtied show that the mode is off. */
 #define RECALCS_OFF 16
 
@@ -260,7 +265,9 @@ static int dirtied(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 	code = xf_frames_add(a, &h->all, event->frame, true);
 	if (!code)
 		code = xf_frames_add(a, &h->since.frames, event->frame, true);
-	return code ? code : xf_rows_episode_page(a, h->id, h->rounds + 1, event);
+	return code ? code
+		    : xf_rows_episode_page(a, h->id, h->rounds + 1, event,
+			      v->split == event->frame / REGION + 1);
 }
 
 /* The mode was switched off, or the domain is gone: is what current holds a round, or the unread rest? */
@@ -342,9 +349,34 @@ static int paused(struct xf_analyzer *a, const struct xf_event *event)
 	return 0;
 }
 
+/* A p2m entry is set: a large one is remembered, a small one in its place has split it. */
+static int entry_set(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	unsigned order = (unsigned)(event->arg2 >> 16);
+	uint64_t domain = (event->arg2 & 0xffff) << 40, region = event->frame / REGION;
+
+	v->split = 0;
+	if (!(event->has & XF_HAS_ARG1) || !(event->has & XF_HAS_ARG2) || order > 2 * REGION_ORDER)
+		return 0;
+	if (order < REGION_ORDER) {
+		if (xf_map_get(&a->superpages, domain | region)) {
+			xf_map_remove(&a->superpages, domain | region);
+			v->split = region + 1;
+		}
+		return 0;
+	}
+	for (uint64_t i = 0; i < UINT64_C(1) << (order - REGION_ORDER); i++)
+		if (a->superpages.count < MOST_REGIONS &&
+			!xf_map_put(&a->superpages, domain | (region + i)))
+			return xf_fail_nomem(a->err);
+	return 0;
+}
+
 int xf_hap_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	switch (event->kind) {
+	case XF_P2M:
+		return entry_set(a, v, event);
 	case XF_NPF:
 		return XF_NPF_OF(event->arg1) == XF_NPF_DIRTY ? dirtied(a, v, event) : 0;
 	case XF_RECALC:

@@ -47,8 +47,8 @@ static const char *const sql[XF_STATEMENTS] = {
 		" ended_by, sure) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	[XF_DELETE_ROUNDS] = "DELETE FROM episode_round WHERE episode_id = ?",
 	[XF_INSERT_PAGE] =
-		"INSERT INTO episode_page (page_id, episode_id, round, frame, rip, event_id)"
-		" VALUES (?, ?, ?, ?, ?, ?)",
+		"INSERT INTO episode_page (page_id, episode_id, round, frame, rip, event_id, split)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[XF_MOVE_PAGES] =
 		"UPDATE episode_page SET round = ?2 WHERE page_id >= ?3 AND episode_id = ?1",
 	[XF_INSERT_EPISODE_VCPU] =
@@ -304,8 +304,8 @@ int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	return xf_rows_run(a, stmt);
 }
 
-int xf_rows_episode_page(
-	struct xf_analyzer *a, int64_t episode_id, uint64_t round, const struct xf_event *event)
+int xf_rows_episode_page(struct xf_analyzer *a, int64_t episode_id, uint64_t round,
+	const struct xf_event *event, bool split)
 {
 	sqlite3_stmt *stmt = a->statements[XF_INSERT_PAGE];
 	int at = 1;
@@ -315,7 +315,8 @@ int xf_rows_episode_page(
 	at = add(stmt, at, round);
 	at = add(stmt, at, event->frame);
 	at = add_if(stmt, at, event->has & XF_HAS_RIP, event->rip);
-	add(stmt, at, (uint64_t)a->event_id);
+	at = add(stmt, at, (uint64_t)a->event_id);
+	add_if(stmt, at, split, 1);
 	return xf_rows_run(a, stmt);
 }
 

@@ -144,6 +144,7 @@ struct xf_vcpu {
 	struct xf_handler handler;
 	uint64_t change; /* number of its change that is under way, from 1; 0 = none */
 	uint64_t domctl; /* TSC of the domctl hypercall it is in, 0 = none */
+	uint64_t split;	 /* region whose p2m entry of 2 MiB it split last, from 1; 0 = none since */
 	bool cut; /* a loss, or the start of the capture, and nothing since that shows a new beginning */
 	struct xf_sequence *run; /* of emulated writes */
 	struct xf_fork *fork;	 /* running or suspended here last */
@@ -280,6 +281,7 @@ struct xf_analyzer {
 	uint64_t domctl;		   /* TSC of the last one, 0 = none */
 	const struct xf_vcpu *domctl_vcpu; /* whose, NULL = none yet */
 	int64_t page_row;		   /* last row of episode_page */
+	struct xf_map superpages;	   /* see hap.c */
 	int64_t event_id;		   /* the current event */
 	struct xf_vcpu *last;		   /* whose the event before it was, NULL = none */
 	uint64_t findings[XF_FINDING_COUNT];
@@ -307,9 +309,9 @@ int xf_rows_add_fork_spurious(struct xf_analyzer *a, int64_t fork_id);
 int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id);
 int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	enum xf_cause cause, enum xf_reach reach, const struct xf_flushes *f);
-/* One more page of a round: the event's frame, and its instruction. */
-int xf_rows_episode_page(
-	struct xf_analyzer *a, int64_t episode_id, uint64_t round, const struct xf_event *event);
+/* One more page of a round: the event's frame, and its instruction; split: of a p2m entry of 2 MiB. */
+int xf_rows_episode_page(struct xf_analyzer *a, int64_t episode_id, uint64_t round,
+	const struct xf_event *event, bool split);
 /* Pages from the row `from` of episode_page on were of this round after all. */
 int xf_rows_move_pages(struct xf_analyzer *a, int64_t episode_id, uint64_t round, int64_t from);
 /* For rows that one file alone writes: the statement with its first parameter, then its only step. */

@@ -134,6 +134,17 @@ int xf_print_doubts(sqlite3 *db, struct xf_error *err)
 	return code;
 }
 
+int xf_tell_hap(sqlite3 *db, enum xf_hap_list list, struct xf_error *err)
+{
+	char *text;
+	int code = xf_hap_missing(db, list, &text, err);
+
+	if (text)
+		fputs(text, stderr);
+	sqlite3_free(text);
+	return code;
+}
+
 static int show_progress(struct xf_progress *p)
 {
 	struct xf_cli_progress *shown = p->data;

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
+#include "schemas/hap.h"
 #include "common/error.h"
 #include "common/newfile.h"
 #include "cli/options.h"
@@ -48,6 +49,9 @@ int xf_time_range(const struct xf_options *options, uint64_t tsc_first, uint64_t
 
 /* After a text table: losses and doubts of the database, if there are any, on stderr. */
 int xf_print_doubts(sqlite3 *db, struct xf_error *err);
+
+/* Where a list is empty or incomplete: what a capture of guests with nested paging cannot show, on stderr. */
+int xf_tell_hap(sqlite3 *db, enum xf_hap_list list, struct xf_error *err);
 
 /* Progress of a step in bytes, on stderr where that is a terminal and the work takes long. */
 struct xf_cli_progress {

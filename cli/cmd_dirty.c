@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/hap.h"
 #include "schemas/db.h"
 
 struct dirty_options {
@@ -31,6 +30,7 @@ static const struct xf_column full[] = {
 	{"rip", NULL, 0, XF_CELL_HEX},
 	{"symbol", NULL, 0, XF_CELL_TEXT},
 	{"user", NULL, 0, XF_CELL_INT},
+	{"split", NULL, 0, XF_CELL_INT},
 };
 
 static const struct xf_column set[] = {
@@ -102,7 +102,7 @@ static int print_all(sqlite3 *db, const struct dirty_options *o, struct xf_error
 	if (o->common.format != XF_FORMAT_TEXT)
 		return print(db,
 			"SELECT episode_id, domid, gfn, rounds, first_round, last_round, rip, symbol,"
-			" user FROM dirty" WHERE ORDER,
+			" user, split FROM dirty" WHERE ORDER,
 			o, full, N(full), &rows, err);
 	code = print(db,
 		"SELECT episode_id, ifnull('d' || domid, '?'), rounds, count(*),"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/hap.h"
 #include "schemas/db.h"
 
 struct episodes_options {

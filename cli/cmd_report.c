@@ -46,7 +46,7 @@ static const char style[] =
 	".plot{display:block;overflow:visible;margin:0 1.5rem 0 4.6rem;width:calc(100% - 6.1rem)}"
 	"svg text{font-size:13px;fill:var(--fg)}@media(max-width:30rem){svg text{font-size:11px}}.soft{fill:var(--soft)!important}.end{text-anchor:end}.middle{text-anchor:middle}"
 	".grid{stroke:var(--line);stroke-width:1}.bar{fill:url(#hatch0);stroke:var(--c0);stroke-width:1.5}"
-	".even{stroke:var(--fg);stroke-width:2;stroke-dasharray:6 4}.loss{fill:url(#lost)}.c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}"
+	".heat{fill:var(--c0)}.even{stroke:var(--fg);stroke-width:2;stroke-dasharray:6 4}.loss{fill:url(#lost)}.c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}"
 	".c3{color:var(--c3)}.c4{color:var(--c4)}"
 	".p0{fill:url(#hatch0)}.p1{fill:url(#hatch1)}.p2{fill:url(#hatch2)}.p3{fill:url(#hatch3)}"
 	".p4{fill:url(#hatch4)}[class*=\" p\"]{stroke:currentColor;stroke-width:1.5}\n"
@@ -277,11 +277,12 @@ static int sections(struct xf_report *r, struct xf_error *err)
 {
 	static int (*const parts[])(struct xf_report *, struct xf_error *) = {capture, doubts,
 		xf_report_timeline, costliest, xf_report_histogram, xf_report_mechanisms, spurious,
-		flushes, page_by_page};
+		flushes, xf_report_dirty, page_by_page};
 	static const char *const headings[] = {NULL, "<h2 id=\"trust\">Can it be trusted?</h2>",
 		"<h2 id=\"forks\">Forks</h2>", NULL, "<h2 id=\"pages\">Page-table pages</h2>",
 		"<h2 id=\"cost\">Cost by mechanism</h2>",
 		"<h2 id=\"spurious\">Spurious faults</h2>", "<h2 id=\"flushes\">TLB flushes</h2>",
+		"<h2 id=\"dirty\">Log-dirty mode</h2>",
 		"<h2 id=\"detail\">The costliest forks, page by page</h2>"};
 	int code = 0;
 
@@ -326,7 +327,7 @@ static int page(struct xf_report *r, struct xf_error *err)
 	xf_html_text(r->file, (const char *)sqlite3_column_text(stmt, 2));
 	fputs("</p>\n<nav aria-label=\"Sections\"><a href=\"#trust\">Trust</a> <a href=\"#forks\">Forks</a> "
 	      "<a href=\"#pages\">Pages</a> <a href=\"#cost\">Cost</a> <a href=\"#spurious\">Spurious "
-	      "faults</a> <a href=\"#flushes\">Flushes</a> <a href=\"#detail\">Page by page</a></nav></header>\n<main>\n",
+	      "faults</a> <a href=\"#flushes\">Flushes</a> <a href=\"#dirty\">Log-dirty mode</a> <a href=\"#detail\">Page by page</a></nav></header>\n<main>\n",
 		r->file);
 	sqlite3_finalize(stmt);
 	code = sections(r, err);

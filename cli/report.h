@@ -38,9 +38,20 @@ const char *xf_html_time(const struct xf_report *r, double cycles, char *text, s
 int xf_report_table(struct xf_report *r, const char *caption, const char *sql, const char *note,
 	struct xf_error *err);
 
+/*
+ * Opens a figure and its drawing (height in pixels); what it shows is told to those who do not see it.
+ * Horizontal places are percentages.
+ */
+void xf_report_open_plot(
+	struct xf_report *r, const char *title, const char *description, int height);
+void xf_report_close_plot(struct xf_report *r);
+
 /* The plots, each a figure with its data as a table. */
 int xf_report_timeline(struct xf_report *r, struct xf_error *err);
 int xf_report_histogram(struct xf_report *r, struct xf_error *err);
 int xf_report_mechanisms(struct xf_report *r, struct xf_error *err);
+
+/* Log-dirty mode, nested page faults. */
+int xf_report_dirty(struct xf_report *r, struct xf_error *err);
 
 #endif

@@ -23,8 +23,8 @@ static unsigned mechanism_index(const char *name)
 	return i < XF_MECHANISM_COUNT ? i : XF_BY_MIXED;
 }
 
-/* Opens a figure and its drawing; what it shows is told to those who do not see it. */
-static void open_plot(struct xf_report *r, const char *title, const char *description, int height)
+void xf_report_open_plot(
+	struct xf_report *r, const char *title, const char *description, int height)
 {
 	int id = ++r->plots;
 
@@ -40,7 +40,7 @@ static void open_plot(struct xf_report *r, const char *title, const char *descri
 	fputs("</desc>\n", r->file);
 }
 
-static void close_plot(struct xf_report *r)
+void xf_report_close_plot(struct xf_report *r)
 {
 	fputs("</svg></figure>\n", r->file);
 }
@@ -181,13 +181,13 @@ int xf_report_timeline(struct xf_report *r, struct xf_error *err)
 		"Each mark is one of %lld forks: across, when it began; up, how long it took, on a scale of "
 		"powers of ten. The costliest are in the table of forks.",
 		(long long)n);
-	open_plot(r, "Forks over time, by how long each took", text, HEIGHT + 26);
+	xf_report_open_plot(r, "Forks over time, by how long each took", text, HEIGHT + 26);
 	log_axis(r, scale[0], scale[1]);
 	time_axis(r, scale[2]);
 	code = draw_losses(r, scale[2], err);
 	if (!code)
 		code = draw_forks(r, scale, used, err);
-	close_plot(r);
+	xf_report_close_plot(r);
 	legend(r, used, lost > 0);
 	if (n > MAX_POINTS)
 		fprintf(r->file,
@@ -283,7 +283,7 @@ int xf_report_histogram(struct xf_report *r, struct xf_error *err)
 		most = count[i] > most ? count[i] : most;
 	if (code || !most || (code = break_even(r, even, err)))
 		return code;
-	open_plot(r, "Entries changed in a page-table page by one fork",
+	xf_report_open_plot(r, "Entries changed in a page-table page by one fork",
 		"A bar for each range of entries per page; its height is the number of page-table pages. The "
 		"numbers are in the table that follows.",
 		HEIGHT + 44);
@@ -309,7 +309,7 @@ int xf_report_histogram(struct xf_report *r, struct xf_error *err)
 		"<text class=\"middle soft\" x=\"50%%\" y=\"%d\">entries per page, up to</text>\n",
 		HEIGHT + 38);
 	draw_break_even(r, even);
-	close_plot(r);
+	xf_report_close_plot(r);
 	tell_break_even(r, even);
 	return xf_report_table(r, "Entries changed in a page-table page by one fork",
 		"SELECT CASE bin WHEN 1 THEN '1' WHEN 2 THEN '2' ELSE (bin / 2 + 1) || ' to ' || bin END"
@@ -334,7 +334,7 @@ int xf_report_mechanisms(struct xf_report *r, struct xf_error *err)
 			 " GROUP BY mechanism)",
 			 &most, err)))
 		return code;
-	open_plot(r, "Time spent in forks, by mechanism",
+	xf_report_open_plot(r, "Time spent in forks, by mechanism",
 		"A bar for each mechanism; its length is the time of all its forks. The numbers are in the "
 		"table that follows.",
 		(int)groups * 34);
@@ -356,7 +356,7 @@ int xf_report_mechanisms(struct xf_report *r, struct xf_error *err)
 		code = 0;
 	}
 	sqlite3_finalize(stmt);
-	close_plot(r);
+	xf_report_close_plot(r);
 	if (code)
 		return code;
 	return xf_report_table(r, "Cost of the forks, by mechanism",

@@ -113,7 +113,8 @@ CREATE TABLE episode_page (
 	round      INTEGER NOT NULL,   -- 0 = after the bitmap was read last
 	frame      INTEGER NOT NULL,   -- hap: gfn; shadow: machine frame
 	rip        INTEGER,            -- the instruction that wrote first
-	event_id   INTEGER NOT NULL
+	event_id   INTEGER NOT NULL,
+	split      INTEGER             -- 1: that split a p2m entry of 2 MiB or more; NULL: none was seen
 );
 
 -- What log-dirty mode took from each vCPU (hap).

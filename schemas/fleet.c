@@ -37,7 +37,7 @@ static const struct xf_table tables[] = {
 		" complete ended_by first_event last_event mechanism sure unread"},
 	{"episode_round",
 		"episode_id round tsc_start+ tsc_end+ fixups pages dirtied ended_by sure"},
-	{"episode_page", "page_id episode_id round frame+ rip+ event_id"},
+	{"episode_page", "page_id episode_id round frame+ rip+ event_id split"},
 	{"episode_vcpu", "episode_id vcpu fixups cycles recalcs recalc_cycles paused"},
 	{"finding", "code count text"},
 };

@@ -170,7 +170,7 @@ CREATE TABLE episode_round (
 CREATE TABLE episode_page (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	page_id bigint NOT NULL, episode_id bigint NOT NULL, round integer NOT NULL,
-	frame u64 NOT NULL, rip u64, event_id bigint NOT NULL,
+	frame u64 NOT NULL, rip u64, event_id bigint NOT NULL, split integer,
 	PRIMARY KEY (host_id, page_id)
 );
 CREATE INDEX ON episode_page (host_id, episode_id, frame);
@@ -303,16 +303,16 @@ CREATE VIEW dirty AS
 SELECT h.host, g.episode_id, g.domid, g.gfn, g.rounds, g.first_round, g.last_round, p.rip,
 	(SELECT s.name FROM symbol s WHERE s.host_id = p.host_id AND s.rip = p.rip
 		AND s.domid IN (g.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	CASE WHEN p.rip < 140737488355328 THEN 1 WHEN p.rip IS NOT NULL THEN 0 END AS "user"
+	CASE WHEN p.rip < 140737488355328 THEN 1 WHEN p.rip IS NOT NULL THEN 0 END AS "user", g.split
 FROM (SELECT q.host_id, q.episode_id, e.domid, q.frame AS gfn, count(DISTINCT q.round) AS rounds,
-		min(q.round) AS first_round, max(q.round) AS last_round, min(q.page_id) AS page_id
+		min(q.round) AS first_round, max(q.round) AS last_round, min(q.page_id) AS page_id, max(q.split) AS split
 	FROM episode_page q JOIN episode e ON e.host_id = q.host_id AND e.episode_id = q.episode_id
 	WHERE q.round > 0 GROUP BY q.host_id, q.episode_id, e.domid, q.frame) g
 	JOIN episode_page p ON p.host_id = g.host_id AND p.page_id = g.page_id
 	JOIN host h ON h.host_id = g.host_id;
 
 CREATE VIEW dirty_rounds AS
-SELECT h.host, p.episode_id, p.round, e.domid, p.frame AS gfn, p.rip, p.event_id
+SELECT h.host, p.episode_id, p.round, e.domid, p.frame AS gfn, p.rip, p.event_id, p.split
 FROM episode_page p JOIN episode e ON e.host_id = p.host_id AND e.episode_id = p.episode_id
 	JOIN host h ON h.host_id = p.host_id;
 

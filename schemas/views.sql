@@ -80,16 +80,16 @@ CREATE VIEW dirty AS
 SELECT g.episode_id, g.domid, g.gfn, g.rounds, g.first_round, g.last_round, p.rip,
 	(SELECT s.name FROM symbol s WHERE s.rip = p.rip AND s.domid IN (g.domid, -1)
 		ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	CASE WHEN p.rip IS NOT NULL THEN p.rip >= 0 AND p.rip < 0x800000000000 END AS user
+	CASE WHEN p.rip IS NOT NULL THEN p.rip >= 0 AND p.rip < 0x800000000000 END AS user, g.split
 FROM (SELECT q.episode_id, e.domid, q.frame AS gfn, count(DISTINCT q.round) AS rounds,
-		min(q.round) AS first_round, max(q.round) AS last_round, min(q.page_id) AS page_id
+		min(q.round) AS first_round, max(q.round) AS last_round, min(q.page_id) AS page_id, max(q.split) AS split
 	FROM episode_page q JOIN episode e ON e.episode_id = q.episode_id
 	WHERE q.round > 0 GROUP BY q.episode_id, e.domid, q.frame) g
 	JOIN episode_page p ON p.page_id = g.page_id;
 
 -- Each page of each round; round 0 = after the bitmap was read last.
 CREATE VIEW dirty_rounds AS
-SELECT p.episode_id, p.round, e.domid, p.frame AS gfn, p.rip, p.event_id
+SELECT p.episode_id, p.round, e.domid, p.frame AS gfn, p.rip, p.event_id, p.split
 FROM episode_page p JOIN episode e ON e.episode_id = p.episode_id;
 
 -- What log-dirty mode took from each vCPU (HAP).

@@ -136,13 +136,16 @@ class Hap:
             for pcpu, who in ((0, synth.Vcpu(0, 0)), (1, DOM), (2, OTHER)):
                 self.trace.switch(pcpu, who)
 
+    def entry(self, gfn, pcpu=1, order=0, domid=1):
+        self.trace.add(pcpu, 0x10F004, (*synth.pair(gfn), *synth.pair(gfn + 7), 0, domid | order << 16), tsc=False)
+
     def npf(self, gfn, pcpu=1, type_=0, qualification=0, set_=True, entered=True):
         t = self.trace
         if self.intel and not qualification:
             type_, qualification = 2, 0x18A
         t.vmexit(pcpu, VMX_VIOLATION if self.intel else NPF_EXIT, RIP, svm=not self.intel)
         if set_ and not self.intel:
-            t.add(pcpu, 0x10F004, (*synth.pair(gfn), *synth.pair(gfn + 7), 0, 1), tsc=False)
+            self.entry(gfn, pcpu)
         t.add(pcpu, 0x82021, (*synth.pair(gfn << 12 | 0x123), *synth.pair(gfn + 7), qualification, type_),
               tsc=False)
         if entered:
@@ -261,6 +264,65 @@ def _():
     guest.npf(5, type_=6, qualification=0x182)
     equal(guest.found().rows("SELECT gfn, what FROM npfs ORDER BY 1"),
           [(1, "dirty"), (2, "access"), (3, "other"), (4, "mmio"), (5, "populate")], "Intel")
+
+
+@case("hap: which write split an entry of 2 MiB, where the capture has the record that set it")
+def _():
+    guest = Hap()
+    guest.entry(0x400, 0, order=9)
+    guest.entry(0x40000, 0, order=18)  # 1 GiB
+    guest.entry(0x600, 0, order=9, domid=3)
+    guest.pause()
+    guest.dirty([0x401, 0x402, 0x601, 0x40000 + 5, 0x40000 + 512, 0x80000])
+    guest.pause()
+    guest.dirty([0x402, 0x5FF])
+    guest.pause()
+    db = guest.found()
+    split = {0x401, 0x40000 + 5, 0x40000 + 512}
+    equal({gfn for (gfn,) in db.rows("SELECT gfn FROM dirty WHERE split")}, split, "dirty")
+    equal({gfn for (gfn,) in db.rows("SELECT gfn FROM dirty_rounds WHERE split AND round = 1")}, split, "its round")
+    equal(db.one("SELECT count(*) FROM dirty_rounds WHERE split"), 3, "splits")
+
+
+def heat(db, episode, columns):
+    """Shares of the pages at each place that were dirtied in each round: rows of columns."""
+    pages = db.rows("SELECT round, gfn FROM dirty_rounds WHERE episode_id = ? AND round > 0", episode)
+    regions = sorted({gfn // 512 for _, gfn in pages})
+    rank = {region: i for i, region in enumerate(regions)}
+    rows = [[0.0] * columns for _ in range(max(number for number, _ in pages))]
+    for number, gfn in pages:
+        place = rank[gfn // 512] * 512 + gfn % 512
+        rows[number - 1][place * columns // (512 * len(regions))] += columns / (512 * len(regions))
+    return rows
+
+
+@case("pvh-hap, domu-migrate: the report's heat map is the pages of each round")
+def _():
+    for name in ("pvh-hap", "pvh-hap-migrate", "domu-migrate"):
+        html = run("report", database_path(name)).stdout
+        wanted = [[min(5, 1 + int(share * 4.999)) if share else 0 for share in row]
+                  for row in heat(database(name), 1, 128)]
+        got = [[0] * 128 for _ in wanted]
+        for x, width, y, dark in re.findall(r'class="heat" x="([\d.]+)%" width="([\d.]+)%" y="(\d+)" height="14"'
+                                            r' fill-opacity="([\d.]+)"', html):
+            first, n = round(float(x) * 1.28), round(float(width) * 1.28)
+            got[int(y) // 16][first:first + n] = [round(float(dark) * 5)] * n
+        equal(got, wanted, name)
+        equal(html.count("<figcaption>Episode 1:"), 1, "figures")
+    check("PML" in run("report", database_path("pvh-hap-plain")).stdout, "the report says what is missing")
+
+
+@case("pvh-hap-migrate: the screen's heat map too, with the rounds' pages beside it")
+def _():
+    text = run("tui", "--ascii", "--size", "142x50", "--script", "7", database_path("pvh-hap-migrate")).stdout
+    lines = re.findall(r"^ +(\d+) +(\d+) ([.1-8#]{127})$", text, re.M)
+    db = database("pvh-hap-migrate")
+    equal([(int(n), int(pages)) for n, pages, _ in lines], db.rows("SELECT round, pages FROM rounds ORDER BY 1"), "rounds")
+    equal([["." if c == "." else "#" for c in row] for _, _, row in lines],
+          [["#" if share else "." for share in row] for row in heat(db, 1, 127)], "where")
+    check("of 1,786" in text and "63 of them in every round" in text, text)
+    plain = run("tui", "--ascii", "--script", "7", database_path("pvh-hap-plain")).stdout
+    check("nested paging (HAP)" in plain and "PML" in plain, plain)
 
 
 @case("shadow: a fixup in a context switch is the guest's that runs on shadows")

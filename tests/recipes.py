@@ -155,10 +155,10 @@ def _():
 @case("recipes: a view of the TUI has its key, its columns, its line in the help", slow=True)
 def _():
     build()
-    screen = tool("tui", "--ascii", "--script", "7<Screen>", database())
+    screen = tool("tui", "--ascii", "--script", "8<Screen>", database())
     assert "COW by domain" in screen and "COW faults" in screen and " 0 " in screen, screen
     lines = tool("tui", "--ascii", "--size", "80x60", "--script", "?<Screen>", database()).splitlines()
-    assert any(re.match(r".* 7 +COW faults by domain", line) for line in lines), lines
+    assert any(re.match(r".* 8 +COW faults by domain", line) for line in lines), lines
 
 
 @case("recipes: a mechanism has its price", slow=True)

@@ -42,19 +42,20 @@ CAPTURES = {
     "wtpt-smp": [],
     "pvh-shadow": [],
     "dom0-lossy": ["--cpu-hz", "2.4454G", "--symbols", "kallsyms"],
+    "pvh-hap": [],
     "empty": None,
 }
 SIZES = ["80x24", "20x5", "1x1", "200x60"]
 VIEWS = {
     "forks": "", "fork": "<Enter>", "page": "<Enter><Enter>", "event": "<Enter><Enter><Enter>",
-    "pages": "2", "events": "3", "spurious": "4", "trust": "5", "info": "6",
+    "pages": "2", "events": "3", "spurious": "4", "trust": "5", "info": "6", "dirty": "7<Down>",
     "help": "?", "sort": "s", "columns": "C", "one": "i", "bad filter": "fvcpu = d0v1 and ptez > 8<Enter>",
     "found": "/v1<Enter>n", "filtered": "fvcpu = d0v0<Enter>",
 }
 WIDE_VIEWS = ["forks", "fork", "page"]
 KEYS = (["<Up>", "<Down>", "<Left>", "<Right>", "<Home>", "<End>", "<PgUp>", "<PgDn>", "<Enter>", "<Esc>",
          "<Tab>", "<Shift-Tab>", "<Backspace>", "<Del>", "<F1>", "<Space>", "<C-l>", "<C-u>", "<C-a>", "<C-e>",
-         "<C-p>"] + list("jkhlgG123456srnN/ftCoeiympxq?"))
+         "<C-p>"] + list("jkhlgG1234567srnN/ftCoeiympxq?"))
 
 
 def open_capture(name):

@@ -279,6 +279,37 @@ static void draw_row(struct xf_tui *ui, struct xf_tui_view *view, const struct p
 	}
 }
 
+/* Length of the words of text that fit into width columns. */
+static size_t fitting(const char *text, size_t width)
+{
+	size_t length = strcspn(text, "\n"), at;
+
+	if (length <= width)
+		return length;
+	for (at = width; at > 0 && text[at] != ' ';)
+		at--;
+	return at ? at : width;
+}
+
+/* Why the list is empty, where the capture itself tells. */
+static void draw_missing(struct xf_tui_view *view, const struct layout *l)
+{
+	struct xf_tui_grid *grid = &view->ui->grid;
+	const char *text;
+
+	if (!view->asked && view->ops->missing)
+		xf_hap_missing(view->ui->db, view->ops->missing, &view->missing, NULL);
+	view->asked = true;
+	text = view->missing;
+	for (int y = 1; text && *text && y < l->rows && grid->width > 4; y++) {
+		size_t length = fitting(text, (size_t)grid->width - 3);
+
+		xf_tui_putf(grid, 2, l->list + y, grid->width - 2, XF_TUI_NORMAL, "%.*s",
+			(int)length, text);
+		text += length + (text[length] != '\0');
+	}
+}
+
 static void draw_list(struct xf_tui *ui, struct xf_tui_view *view, const struct layout *l)
 {
 	struct place places[XF_TUI_MAX_COLUMNS];
@@ -296,6 +327,8 @@ static void draw_list(struct xf_tui *ui, struct xf_tui_view *view, const struct 
 		xf_tui_model_progress(&view->model) < 1 ? "looking ..."
 		: view->model.filter_text		? "no row passes the filter"
 							: "nothing here");
+	if (xf_tui_model_progress(&view->model) >= 1 && !view->model.filter_text)
+		draw_missing(view, l);
 }
 
 /* --- the two lines at the bottom --- */

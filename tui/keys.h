@@ -63,7 +63,8 @@ enum xf_tui_key {
 	F(X, events, '3', "events")                                    \
 	F(X, spurious, '4', "spurious faults")                         \
 	F(X, trust, '5', "losses and doubts")                          \
-	F(X, info, '6', "info: the capture itself")
+	F(X, info, '6', "info: the capture itself")                    \
+	F(X, dirty, '7', "pages dirtied in log-dirty mode")
 
 enum {
 #define X(ignored, name, key, help) XF_TUI_TOP_##name,

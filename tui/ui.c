@@ -174,6 +174,7 @@ static void free_view(struct xf_tui_view *view)
 {
 	if (!view)
 		return;
+	sqlite3_free(view->missing);
 	if (view->ops->close)
 		view->ops->close(view);
 	xf_tui_search_stop(view);

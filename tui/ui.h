@@ -10,6 +10,7 @@
 #include <regex.h>
 #include <sys/stat.h>
 
+#include "schemas/hap.h"
 #include "tui/grid.h"
 #include "tui/keys.h"
 #include "tui/model.h"
@@ -107,6 +108,8 @@ struct xf_tui_view_ops {
 	/* Keys of this view alone. */
 	int (*command)(struct xf_tui_view *view, enum xf_tui_command command, struct xf_error *err);
 	xf_tui_extra *extra;
+	/* What a capture of guests with nested paging cannot show here; 0 = it can. */
+	enum xf_hap_list missing;
 };
 
 struct xf_tui_view {
@@ -126,6 +129,8 @@ struct xf_tui_view {
 	int left;	       /* columns scrolled out */
 	int rows;	       /* on screen, as last drawn */
 	int widths[XF_TUI_MAX_COLUMNS];
+	char *missing; /* what an empty list says, of ops->missing; NULL = nothing, or not asked yet */
+	bool asked;
 	void *data;
 };
 

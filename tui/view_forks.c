@@ -362,4 +362,5 @@ const struct xf_tui_view_ops xf_tui_view_forks = {
 	.work = forks_work,
 	.refresh = forks_refresh,
 	.command = forks_command,
+	.missing = XF_HAP_FORKS,
 };

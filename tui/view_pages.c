@@ -62,4 +62,5 @@ const struct xf_tui_view_ops xf_tui_view_pages = {
 	.totals = pages_totals,
 	.enter = pages_enter,
 	.event = first_event,
+	.missing = XF_HAP_FORKS,
 };
