@@ -18,7 +18,7 @@ missing() { # paths below the prefix
 make --no-print-directory O="$build" DESTDIR="$root" PREFIX=/opt/xf install >"$root/log" 2>&1 ||
 	verdict "make install ends well" "$(cat "$root/log")"
 verdict "make install puts everything in its place" "$(missing bin/xenfault libexec/xenfault/forkdirty \
-	libexec/xenfault/forkcow libexec/xenfault/race lib/xenfault/xenfault.so \
+	libexec/xenfault/forkcow libexec/xenfault/race libexec/xenfault/dirtyset lib/xenfault/xenfault.so \
 	share/man/man1/xenfault.1 share/man/man1/xenfault-record.1 share/man/man5/xenfault-db.5 \
 	share/bash-completion/completions/xenfault share/zsh/site-functions/_xenfault \
 	share/doc/xenfault/LICENSE share/doc/xenfault/live.md share/doc/xenfault/examples/forkdirty.c \

@@ -61,12 +61,14 @@ class Results:
         return found
 
 
-def boot(name, script, directory, files=(), xen_options=""):
-    """Boots Xen, runs the script in dom0; fails if no results came back."""
+def boot(name, script, directory, files=(), xen_options="", variables=()):
+    """Boots Xen, runs the script in dom0; fails if no results came back.  files: names, or what makes them."""
+    if callable(files):
+        files = files()
     began = time.monotonic()
     code = subprocess.run(
         [os.path.join(HERE, "xen", "boot.sh"), os.path.join(HERE, "xen", script), directory, *files],
-        check=False, cwd=TOP, env=dict(os.environ, XEN_OPTIONS=xen_options)).returncode
+        check=False, cwd=TOP, env=dict(os.environ, XEN_OPTIONS=xen_options, **dict(variables))).returncode
     print(f"{name}: {script} took {time.monotonic() - began:.0f} s", flush=True)
     if code:
         console = os.path.join(directory, "console.log")
@@ -78,7 +80,7 @@ def boot(name, script, directory, files=(), xen_options=""):
 
 def run_boots(name, boots):
     """
-    boots: (script, cases, files for dom0's /bin, Xen's options).  The variable RIG_KEEP names a
+    boots: (script, cases, files for dom0's /bin, Xen's options[, variables of boot.sh]).  The variable RIG_KEEP names a
     directory to keep the results in; what is there from an earlier run is checked again instead of
     booting.  Ends the program.
     """
@@ -87,14 +89,14 @@ def run_boots(name, boots):
         sys.exit(1)
     with tempfile.TemporaryDirectory() as scratch:
         base = os.path.abspath(os.environ.get("RIG_KEEP", scratch))
-        for script, cases, files, xen_options in boots:
+        for script, cases, files, *options in boots:
             asked_for = [case for case in cases if lib.wanted(f"{name}.{case.__name__}")]
             if not asked_for:
                 continue
             directory = os.path.join(base, script)
             if not os.path.exists(os.path.join(directory, "status")):
                 failed = lib.failed
-                lib.run_case(f"{name}.boot of {script}", boot, name, script, directory, files, xen_options)
+                lib.run_case(f"{name}.boot of {script}", boot, name, script, directory, files, *options)
                 if lib.failed > failed:
                     continue
             for function in asked_for:

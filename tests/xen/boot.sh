@@ -5,20 +5,23 @@
 # In: the script, our programs from $O (default build).  Out: OUTDIR, with console.log beside.
 #
 #   tests/xen/boot.sh SCRIPT OUTDIR [FILE ...]
+#   tests/xen/boot.sh --install      only what the rig needs of Debian's packages
 #
 # Programs of ours, the examples, xentrace and every FILE stand in dom0's /bin, busybox gives the
 # rest.  Exit status: that of the script; 124 the time was over; 125 no Xen came up.
 # Variables: O, XEN_OPTIONS (appended to Xen's command line), DOM0_OPTIONS (to the kernel's),
+# RIG_CPU_FLAGS (for QEMU's -cpu), RIG_KERNEL_AS (dom0's kernel stands in its /bin by this name),
 # RIG_TIMEOUT (seconds, default 600), RIG_CPUS (default 2), RIG_CACHE (default $O/rig).
 set -eu
-[ $# -ge 2 ] || { echo "usage: $0 SCRIPT OUTDIR [FILE ...]" >&2; exit 2; }
+[ "${1:-}" = --install ] || [ $# -ge 2 ] || { echo "usage: $0 SCRIPT OUTDIR [FILE ...]" >&2; exit 2; }
 cd "$(dirname "$0")/../.."
-build=${O:-build} script=$1 out=$2
-shift 2
-[ -r "$script" ] || { echo "$0: cannot read $script" >&2; exit 2; }
+build=${O:-build} script=$1 out=${2:-}
+shift
+[ "$script" = --install ] || shift
+[ "$script" = --install ] || [ -r "$script" ] || { echo "$0: cannot read $script" >&2; exit 2; }
 cache=${RIG_CACHE:-$build/rig}
 xen_version=4.17
-mkdir -p "$out" "$cache"
+mkdir -p "$cache"
 
 # What the rig itself needs; Xen and the kernel are unpacked below the cache, not installed.
 need=
@@ -33,6 +36,8 @@ if [ -n "$need" ]; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $need >&2
 	busybox=$(command -v busybox)
 fi
+[ "$script" != --install ] || exit 0
+mkdir -p "$out"
 if [ ! -e "$cache/unpacked" ]; then
 	image() {
 		apt-cache depends linux-image-amd64 2>/dev/null |
@@ -70,6 +75,7 @@ for file in "$build"/xenfault "$build"/xenfault-drain "$build"/examples/* \
 	/usr/lib/xen-$xen_version/bin/xentrace "$@"; do
 	if [ -f "$file" ]; then add "$file"; fi
 done
+[ -z "${RIG_KERNEL_AS:-}" ] || cp "$kernel" "$root/bin/$RIG_KERNEL_AS"
 for terminal in l/linux v/vt100 x/xterm; do
 	for folder in /lib/terminfo /usr/share/terminfo; do
 		[ ! -e "$folder/$terminal" ] || install -D "$folder/$terminal" "$root/lib/terminfo/$terminal"
