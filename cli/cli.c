@@ -10,17 +10,45 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/escape.h"
 #include "schemas/db.h"
+
+static void print_lines(FILE *file, const char *format, va_list ap)
+{
+	char *text, *line, *rest;
+
+	if (vasprintf(&text, format, ap) < 0)
+		return;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		xf_escape_to(file, XF_ESCAPE_TEXT, line);
+		if (rest)
+			putc('\n', file);
+	}
+	free(text);
+}
+
+#define STEPS 10000 /* of a statement, between two looks for Ctrl-C: some 100 us */
+
+void xf_print(FILE *file, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	print_lines(file, format, ap);
+	va_end(ap);
+}
 
 void xf_warn(const char *format, ...)
 {
 	va_list ap;
 
-	fputs("xenfault: ", stderr);
+	char text[2048], line[3 * sizeof(text)];
+
 	va_start(ap, format);
-	vfprintf(stderr, format, ap);
+	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	/* one write: a line of a child of ours does not come between */
+	fprintf(stderr, "xenfault: %s\n", xf_escape_in(line, sizeof(line), XF_ESCAPE_TEXT, text));
 }
 
 void xf_tell_newfile(const struct xf_newfile *file)
@@ -43,6 +71,26 @@ int xf_need_args(const struct xf_options *options, int n, struct xf_error *err)
 	return xf_fail(err, XF_USAGE, "%s: xenfault %s [OPTION ...] %s",
 		options->nargs < n ? "an argument is missing" : "too many arguments",
 		options->command->name, options->command->arguments);
+}
+
+static int should_stop(void *data)
+{
+	(void)data;
+	return xf_stop_requested();
+}
+
+void xf_interruptible(sqlite3 *db)
+{
+	sqlite3_progress_handler(db, STEPS, should_stop, NULL);
+}
+
+int xf_open(sqlite3 **db, const char *path, struct xf_error *err)
+{
+	int code = xf_db_open(db, path, 1, err);
+
+	if (!code)
+		xf_interruptible(*db);
+	return code;
 }
 
 bool xf_is_database(const char *path)
@@ -127,7 +175,8 @@ int xf_print_doubts(sqlite3 *db, struct xf_error *err)
 		err);
 
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		fprintf(stderr, "%s\n", (const char *)sqlite3_column_text(stmt, 0));
+		xf_escape_to(stderr, XF_ESCAPE_TEXT, xf_db_text(stmt, 0));
+		putc('\n', stderr);
 		code = 0;
 	}
 	sqlite3_finalize(stmt);
@@ -140,7 +189,7 @@ int xf_tell_hap(sqlite3 *db, enum xf_hap_list list, struct xf_error *err)
 	int code = xf_hap_missing(db, list, &text, err);
 
 	if (text)
-		fputs(text, stderr);
+		xf_print(stderr, "%s", text);
 	sqlite3_free(text);
 	return code;
 }
@@ -155,7 +204,8 @@ static int show_progress(struct xf_progress *p)
 		return xf_stop_requested();
 	shown->last = t;
 	shown->visible = true;
-	fprintf(stderr, "\r\033[K%s: %.1f MB", shown->what, (double)p->done / 1e6);
+	fputs("\r\033[K", stderr);
+	xf_print(stderr, "%s: %.1f MB", shown->what, (double)p->done / 1e6);
 	if (p->total)
 		fprintf(stderr, " of %.1f (%.0f %%)", (double)p->total / 1e6,
 			100.0 * (double)p->done / (double)p->total);

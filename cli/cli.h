@@ -22,6 +22,12 @@ bool xf_stop_requested(void);
 /* Where xenfault-drain is, to be freed; NULL = nowhere. */
 char *xf_drain_path(void);
 
+/*
+ * printf() for what holds text of a trace, a database or the command line: everything but its line
+ * breaks goes through XF_ESCAPE_TEXT.
+ */
+void xf_print(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* A warning on stderr, one line. */
 void xf_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -30,6 +36,12 @@ void xf_tell_newfile(const struct xf_newfile *file);
 
 /* Exactly n positional arguments, or a usage error that shows the command's form. */
 int xf_need_args(const struct xf_options *options, int n, struct xf_error *err);
+
+/* Opens a database to read it (xf_db_open()), so that the first Ctrl-C ends what runs on it. */
+int xf_open(sqlite3 **db, const char *path, struct xf_error *err);
+
+/* The same of a connection that was opened otherwise. */
+void xf_interruptible(sqlite3 *db);
 
 /* Is the file a SQLite database (else it is taken for a trace)? */
 bool xf_is_database(const char *path);

@@ -38,6 +38,8 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 	if (!code)
 		code = xf_filelock_claim(options->args[0], XF_WRITER_ANALYZE, &lock, err);
 	if (!code)
+		xf_interruptible(db);
+	if (!code)
 		code = xf_analyze(db, &progress, err);
 	if (!code && options->cpu_hz)
 		code = store_hz(db, options->cpu_hz, err);

@@ -346,7 +346,8 @@ static void print_crossings(const struct xf_compare *compare)
 
 		if (!i)
 			puts("\ncrossings: what is cheaper, by the fastest fork of each shape");
-		printf("%4llu pages: %s (%c) up to %g PTEs per page, %s (%c) from %g; even at %.1f\n",
+		xf_print(stdout,
+			"%4llu pages: %s (%c) up to %g PTEs per page, %s (%c) from %g; even at %.1f\n",
 			(unsigned long long)x->pt_pages, x->name[side],
 			side == XF_SIDE_A ? 'A' : 'B', x->below, x->name[!side],
 			side == XF_SIDE_A ? 'B' : 'A', x->above, x->even);
@@ -369,10 +370,11 @@ static void print_end(const struct xf_compare *compare)
 	for (int side = 0; side < XF_SIDES; side++) {
 		total[side] = xf_compare_total(compare, (enum xf_side)side);
 		if (total[side].unmatched)
-			printf("%zu forks of %c have no counterpart\n", total[side].unmatched,
-				"AB"[side]);
+			xf_print(stdout, "%zu forks of %c have no counterpart\n",
+				total[side].unmatched, "AB"[side]);
 		if (total[side].cut)
-			printf("%zu forks of %c are cut by a loss or by the end of the capture\n",
+			xf_print(stdout,
+				"%zu forks of %c are cut by a loss or by the end of the capture\n",
 				total[side].cut, "AB"[side]);
 	}
 	if (!xf_compare_ordered(compare))
@@ -389,7 +391,7 @@ static int print_text(
 	int code;
 
 	for (int i = 0; i < o->nargs; i++)
-		printf("%c  %s\n", i < na ? 'A' : 'B', o->args[i]);
+		xf_print(stdout, "%c  %s\n", i < na ? 'A' : 'B', o->args[i]);
 	if ((code = print_counts(compare, XF_SECTION_KIND, "events", err)) ||
 		(code = print_counts(compare, XF_SECTION_FLUSH, "TLB flushes by cause", err)) ||
 		(code = print_counts(compare, XF_SECTION_SPURIOUS, "spurious faults", err)) ||
@@ -415,7 +417,7 @@ static int add(
 	struct xf_compare *compare, const struct xf_options *o, int i, int na, struct xf_error *err)
 {
 	sqlite3 *db = NULL;
-	int code = xf_db_open(&db, o->args[i], 1, err);
+	int code = xf_open(&db, o->args[i], err);
 
 	if (!code)
 		code = warn_of_loss(db, o->args[i], err);

@@ -114,7 +114,7 @@ static int load_names(struct events *e, struct xf_error *err)
 		if (!slot)
 			code = xf_fail_nomem(err);
 		else if (!*slot)
-			*slot = (uintptr_t)strdup((const char *)sqlite3_column_text(stmt, 2));
+			*slot = (uintptr_t)strdup(xf_db_text(stmt, 2));
 	}
 	sqlite3_finalize(stmt);
 	return code;
@@ -363,7 +363,7 @@ static int open_db(struct events *e, const char *path, struct xf_error *err)
 {
 	const struct xf_options *o = e->options;
 	int64_t first = 0, from = 1, to = INT64_MAX;
-	int code = xf_db_open(&e->db, path, 1, err);
+	int code = xf_open(&e->db, path, err);
 
 	if (!code)
 		code = xf_capture_hz(e->db, o, &e->hz, err);

@@ -284,7 +284,7 @@ static int open_database(struct xf_export *x, bool fleet, struct xf_error *err)
 		code = xf_db_open_fleet(&x->db, x->options->args[0], 1, err);
 		return code ? code : xf_db_exec(x->db, "BEGIN", err);
 	}
-	code = xf_db_open(&x->db, x->options->args[0], 1, err);
+	code = xf_open(&x->db, x->options->args[0], err);
 	if (!code)
 		code = xf_capture_hz(x->db, x->options, &x->hz, err);
 	if (!code)

@@ -19,9 +19,9 @@ static int print_rows(sqlite3 *db, const char *title, const char *sql, struct xf
 
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		if (first && title)
-			printf("\n%s\n", title);
+			xf_print(stdout, "\n%s\n", title);
 		first = false;
-		printf("  %s\n", (const char *)sqlite3_column_text(stmt, 0));
+		xf_print(stdout, "  %s\n", xf_db_text(stmt, 0));
 		code = 0;
 	}
 	sqlite3_finalize(stmt);
@@ -43,8 +43,8 @@ static int capture(sqlite3 *db, uint64_t hz, struct xf_error *err)
 		uint64_t first = (uint64_t)sqlite3_column_int64(stmt, 6);
 		uint64_t last = (uint64_t)sqlite3_column_int64(stmt, 7);
 
-		printf("source           %s\n", (const char *)sqlite3_column_text(stmt, 0));
-		printf("format           %s\n", (const char *)sqlite3_column_text(stmt, 1));
+		xf_print(stdout, "source           %s\n", xf_db_text(stmt, 0));
+		xf_print(stdout, "format           %s\n", xf_db_text(stmt, 1));
 		printf("complete         %s\n", sqlite3_column_int(stmt, 8)
 							? "yes"
 							: "no: cut short or damaged, see doubts");
@@ -61,7 +61,7 @@ static int capture(sqlite3 *db, uint64_t hz, struct xf_error *err)
 			printf("span             %llu cycles\n"
 			       "frequency        unknown: give --cpu-hz (Xen prints it at boot)\n",
 				(unsigned long long)(last - first));
-		printf("made by          %s\n", (const char *)sqlite3_column_text(stmt, 9));
+		xf_print(stdout, "made by          %s\n", xf_db_text(stmt, 9));
 		code = 0;
 	} else if (!code) {
 		printf("the database holds no finished capture\n");
@@ -146,7 +146,7 @@ static int run_info(struct xf_options *options, struct xf_error *err)
 	int code = xf_need_args(options, 1, err);
 
 	if (!code)
-		code = xf_is_database(options->args[0]) ? xf_db_open(&db, options->args[0], 1, err)
+		code = xf_is_database(options->args[0]) ? xf_open(&db, options->args[0], err)
 							: of_trace(&db, options, err);
 	if (!code)
 		code = xf_capture_hz(db, options, &hz, err);

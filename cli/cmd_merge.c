@@ -53,7 +53,7 @@ static int check(const struct xf_options *o, struct xf_error *err)
 		if (!code && xf_filelock_held_at(mark + 1, &holder))
 			code = xf_filelock_refuse(mark + 1, &holder, err);
 		if (!code)
-			code = xf_db_open(&db, mark + 1, 1, err);
+			code = xf_open(&db, mark + 1, err);
 		sqlite3_close(db);
 	}
 	return code;
@@ -100,12 +100,6 @@ static int close_fleet(struct fleet *fleet, int done, struct xf_error *err)
 	return code;
 }
 
-static int stop(void *data)
-{
-	(void)data;
-	return xf_stop_requested();
-}
-
 static int run_merge(struct xf_options *options, struct xf_error *err)
 {
 	struct fleet fleet = {.lock = -1};
@@ -114,7 +108,7 @@ static int run_merge(struct xf_options *options, struct xf_error *err)
 	if (!code)
 		code = open_fleet(&fleet, options->output, err);
 	if (fleet.db)
-		sqlite3_progress_handler(fleet.db, 100000, stop, NULL);
+		xf_interruptible(fleet.db);
 	for (; !code && done < options->nargs; done += !code) {
 		const char *mark = strchr(options->args[done], '=');
 		char *host = strndup(options->args[done], (size_t)(mark - options->args[done]));

@@ -70,7 +70,7 @@ static int borrow(struct xf_policy *p, const char *path, struct xf_error *err)
 	struct xf_policy_forks forks = {0};
 	struct xf_units units;
 	sqlite3 *db = NULL;
-	int code = xf_db_open(&db, path, 1, err);
+	int code = xf_open(&db, path, err);
 
 	if (!code)
 		code = xf_policy_load(db, &all, &forks, err);
@@ -255,7 +255,7 @@ static int run_policy(struct xf_options *o, struct xf_error *err)
 	int code = train ? xf_need_args(o, 1, err) : xf_fail_nomem(err);
 
 	if (!code)
-		code = xf_db_open(&db, o->args[0], 1, err);
+		code = xf_open(&db, o->args[0], err);
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)

@@ -527,7 +527,7 @@ static int64_t stored(const char *path)
 	sqlite3 *db = NULL;
 	int64_t n = 0;
 
-	if (!xf_db_open(&db, path, 1, NULL))
+	if (!xf_open(&db, path, NULL))
 		xf_db_int(db, "SELECT count(*) FROM event", &n, NULL);
 	sqlite3_close(db);
 	return n;
@@ -550,12 +550,12 @@ static void report(struct record *r, bool failed)
 		xf_warn("%llu records were lost: larger trace buffers or fewer event classes lose less",
 			(unsigned long long)stats->lost_records);
 	if (failed && !r->kept)
-		fprintf(stderr,
+		xf_print(stderr,
 			"%s: marked as cut short, holds the first %lld events; xenfault analyze makes "
 			"its forks anew\n",
 			r->path, (long long)stored(r->path));
 	else
-		fprintf(stderr, "%s: %llu events of %llu records in %.1f s\n",
+		xf_print(stderr, "%s: %llu events of %llu records in %.1f s\n",
 			r->kept ? r->kept : r->path, (unsigned long long)stats->events,
 			(unsigned long long)stats->records, xf_clock_seconds() - r->began);
 }

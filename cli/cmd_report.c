@@ -150,7 +150,7 @@ static int doubts(struct xf_report *r, struct xf_error *err)
 				r->file);
 		any = true;
 		fputs("<li>", r->file);
-		xf_html_text(r->file, (const char *)sqlite3_column_text(stmt, 0));
+		xf_html_text(r->file, xf_db_text(stmt, 0));
 		fputs("</li>", r->file);
 		code = 0;
 	}
@@ -317,14 +317,14 @@ static int page(struct xf_report *r, struct xf_error *err)
 	      "<meta name=\"generator\" content=\"xenfault " XF_VERSION
 	      "\"/>\n<title>What page tables cost: ",
 		r->file);
-	xf_html_text(r->file, (const char *)sqlite3_column_text(stmt, 0));
+	xf_html_text(r->file, xf_db_text(stmt, 0));
 	fprintf(r->file, "</title>\n<style>\n%s</style>\n</head>\n<body>\n%s", style, defs);
 	fputs("<header><h1>What page tables cost: ", r->file);
-	xf_html_text(r->file, (const char *)sqlite3_column_text(stmt, 0));
+	xf_html_text(r->file, xf_db_text(stmt, 0));
 	fputs("</h1>\n<p class=\"sub\">A Xen trace of format ", r->file);
-	xf_html_text(r->file, (const char *)sqlite3_column_text(stmt, 1));
+	xf_html_text(r->file, xf_db_text(stmt, 1));
 	fputs(", read by ", r->file);
-	xf_html_text(r->file, (const char *)sqlite3_column_text(stmt, 2));
+	xf_html_text(r->file, xf_db_text(stmt, 2));
 	fputs("</p>\n<nav aria-label=\"Sections\"><a href=\"#trust\">Trust</a> <a href=\"#forks\">Forks</a> "
 	      "<a href=\"#pages\">Pages</a> <a href=\"#cost\">Cost</a> <a href=\"#spurious\">Spurious "
 	      "faults</a> <a href=\"#flushes\">Flushes</a> <a href=\"#dirty\">Log-dirty mode</a> <a href=\"#detail\">Page by page</a></nav></header>\n<main>\n",
@@ -347,7 +347,7 @@ static int run_report(struct xf_options *options, struct xf_error *err)
 	if (code)
 		return code;
 	r.path = options->args[0];
-	code = xf_db_open(&r.db, r.path, 1, err);
+	code = xf_open(&r.db, r.path, err);
 	if (!code)
 		code = xf_capture_hz(r.db, options, &r.hz, err);
 	if (!code)

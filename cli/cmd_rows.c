@@ -290,7 +290,7 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	int code = xf_need_args(o, 1, err);
 
 	if (!code)
-		code = xf_db_open(&db, o->args[0], 1, err);
+		code = xf_open(&db, o->args[0], err);
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)

@@ -51,6 +51,7 @@ static int run_tui(struct xf_options *common, struct xf_error *err)
 		.cpu_hz = common->cpu_hz,
 		.break_even = o->break_even,
 		.find_break_even = find_break_even,
+		.stop = xf_stop_requested,
 		.script = o->script,
 		.width = o->screen.width ? o->screen.width : 80,
 		.height = o->screen.height ? o->screen.height : 24,

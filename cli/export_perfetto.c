@@ -206,8 +206,7 @@ static void args(struct perfetto *p, sqlite3_stmt *stmt, int first)
 		fprintf(file, "%s\"%s\":", any ? "," : "", name);
 		any = true;
 		if (sqlite3_column_type(stmt, i) == SQLITE_TEXT)
-			xf_escape_to(
-				file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, i));
+			xf_escape_to(file, XF_ESCAPE_JSON, xf_db_text(stmt, i));
 		else if (xf_cell_type_of(name) == XF_CELL_HEX || !strcmp(name, "frame") ||
 			 !strcmp(name, "raw_id"))
 			fprintf(file, "\"0x%llx\"",
@@ -244,7 +243,7 @@ static int write_slice(struct perfetto *p, enum source source, struct xf_error *
 	if (code)
 		return code;
 	fprintf(p->x->file, ",\"cat\":\"%s\",\"name\":", categories[source]);
-	xf_escape_to(p->x->file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, 6));
+	xf_escape_to(p->x->file, XF_ESCAPE_JSON, xf_db_text(stmt, 6));
 	args(p, stmt, 7);
 	return 0;
 }
@@ -259,7 +258,7 @@ static int write_instant(struct perfetto *p, sqlite3_stmt *stmt, struct xf_error
 		return xf_fail_nomem(err);
 	begin(p, "i", track->pid, track->lane[0]->tid, &time);
 	fputs(",\"s\":\"t\",\"cat\":\"event\",\"name\":", p->x->file);
-	xf_escape_to(p->x->file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, 4));
+	xf_escape_to(p->x->file, XF_ESCAPE_JSON, xf_db_text(stmt, 4));
 	args(p, stmt, 5);
 	return 0;
 }
@@ -367,8 +366,7 @@ static int header(struct perfetto *p, struct xf_error *err)
 	if (!code && (code = xf_db_step(stmt, err)) == 1)
 		for (int i = 0; i < sqlite3_column_count(stmt); i++) {
 			fprintf(file, ",\"%s\":", sqlite3_column_name(stmt, i));
-			xf_escape_to(
-				file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, i));
+			xf_escape_to(file, XF_ESCAPE_JSON, xf_db_text(stmt, i));
 		}
 	if (!detailed(p->x))
 		fputs(",\"events\":\"left out: --detail, or a part by --fork, --from, --until\"",
@@ -384,7 +382,7 @@ static int header(struct perfetto *p, struct xf_error *err)
 			err);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		fprintf(file, ",\"doubt %d\":", ++n);
-		xf_escape_to(file, XF_ESCAPE_JSON, (const char *)sqlite3_column_text(stmt, 0));
+		xf_escape_to(file, XF_ESCAPE_JSON, xf_db_text(stmt, 0));
 		code = 0;
 	}
 	sqlite3_finalize(stmt);

@@ -14,29 +14,6 @@
 
 #define MOST_COLUMNS 32
 
-/* Text of COPY: a backslash before what would end a value or a row. */
-static void put_text(FILE *file, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '\\':
-			fputs("\\\\", file);
-			break;
-		case '\n':
-			fputs("\\n", file);
-			break;
-		case '\r':
-			fputs("\\r", file);
-			break;
-		case '\t':
-			fputs("\\t", file);
-			break;
-		default:
-			putc(*text, file);
-		}
-	}
-}
-
 static void put_value(FILE *file, sqlite3_stmt *stmt, int column, bool is_unsigned)
 {
 	switch (sqlite3_column_type(stmt, column)) {
@@ -50,7 +27,7 @@ static void put_value(FILE *file, sqlite3_stmt *stmt, int column, bool is_unsign
 			fprintf(file, "%" PRId64, (int64_t)sqlite3_column_int64(stmt, column));
 		break;
 	default:
-		put_text(file, (const char *)sqlite3_column_text(stmt, column));
+		xf_escape_to(file, XF_ESCAPE_COPY, xf_db_text(stmt, column));
 	}
 }
 
@@ -143,7 +120,7 @@ static int put_fleet(sqlite3 *db, const char *only, FILE *file, struct xf_error 
 	if (!code)
 		sqlite3_bind_text(stmt, 1, only, -1, SQLITE_STATIC);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		char *host = strdup((const char *)sqlite3_column_text(stmt, 0));
+		char *host = strdup(xf_db_text(stmt, 0));
 
 		any = true;
 		code = host ? xf_fleet_show(db, host, err) : xf_fail_nomem(err);

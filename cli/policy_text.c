@@ -17,15 +17,17 @@ static const char *number(char text[32], bool known, enum xf_bound bound, double
 
 static void head(const struct xf_policy *p)
 {
-	printf("%llu forks, %llu page-table pages, %llu PTEs; times in %s.\n",
+	xf_print(stdout, "%llu forks, %llu page-table pages, %llu PTEs; times in %s.\n",
 		(unsigned long long)p->nforks, (unsigned long long)p->pages,
 		(unsigned long long)p->ptes, p->unit);
 	if (p->forks.incomplete)
-		printf("%llu forks that a loss or the end of the capture cuts are left out.\n",
+		xf_print(stdout,
+			"%llu forks that a loss or the end of the capture cuts are left out.\n",
 			(unsigned long long)p->forks.incomplete);
 	if (p->forks.dark)
-		printf("%llu forks by shadow paging are left out: no record says how many entries\n"
-		       "changed in a page.\n",
+		xf_print(stdout,
+			"%llu forks by shadow paging are left out: no record says how many entries\n"
+			"changed in a page.\n",
 			(unsigned long long)p->forks.dark);
 }
 
@@ -33,19 +35,19 @@ static void units(const struct xf_policy *p)
 {
 	char value[32], spread[32], samples[32];
 
-	printf("\nUnit costs: %s\n", p->source);
-	printf("%-8s %12s %11s %8s  %s\n", "unit", "cost", "spread", "samples", "of");
+	xf_print(stdout, "\nUnit costs: %s\n", p->source);
+	xf_print(stdout, "%-8s %12s %11s %8s  %s\n", "unit", "cost", "spread", "samples", "of");
 	for (int i = 0; i < XF_UNITS; i++) {
 		const struct xf_unit_cost *c = &p->units.cost[i];
 		int digits = xf_unit_info[i].time && strcmp(p->unit, "us") ? 0 : 3;
 
 		snprintf(samples, sizeof(samples), c->known && c->samples ? "%llu" : "-",
 			(unsigned long long)c->samples);
-		printf("%-8s %12s %11s %8s  %s\n", xf_unit_info[i].name,
+		xf_print(stdout, "%-8s %12s %11s %8s  %s\n", xf_unit_info[i].name,
 			c->known ? number(value, true, c->bound, c->value, digits) : "unknown",
 			number(spread, c->known && c->spread > 0, XF_EXACT, c->spread, digits),
 			samples, xf_unit_info[i].what);
-		printf("         %s\n", c->how);
+		xf_print(stdout, "         %s\n", c->how);
 	}
 }
 
@@ -57,7 +59,7 @@ static void cost(const struct xf_policy *p, const char *name, const struct xf_pr
 	char total[32], fork[32], page[32], relative[32], at[32];
 
 	if (!price->known) {
-		printf("%-12s unknown (%s)\n", name, price->why);
+		xf_print(stdout, "%-12s unknown (%s)\n", name, price->why);
 		return;
 	}
 	number(total, true, price->bound, price->value, 0);
@@ -66,7 +68,7 @@ static void cost(const struct xf_policy *p, const char *name, const struct xf_pr
 	number(relative, emulate.known && emulate.value > 0, XF_EXACT, price->value / emulate.value,
 		3);
 	number(at, even && even->known, even ? even->bound : XF_EXACT, even ? even->value : 0, 1);
-	printf("%-12s %14s %12s %12s %10s %12s\n", name, total, fork, page, relative, at);
+	xf_print(stdout, "%-12s %14s %12s %12s %10s %12s\n", name, total, fork, page, relative, at);
 }
 
 /* Few of the many N: powers of two, and the cheapest. */
@@ -98,7 +100,8 @@ static void hybrids(const struct xf_policy *p)
 		snprintf(name, sizeof(name), "hybrid %u%s", n, n == best ? " *" : "");
 		cost(p, name, &price, NULL);
 	}
-	printf("hybrid N emulates the first N writes to a page, then unhooks it; * = cheapest N.\n");
+	xf_print(stdout,
+		"hybrid N emulates the first N writes to a page, then unhooks it; * = cheapest N.\n");
 }
 
 static void table(const struct xf_policy *p)
@@ -109,8 +112,8 @@ static void table(const struct xf_policy *p)
 
 	if (!price.known)
 		snprintf(price.why, sizeof(price.why), "the TSC frequency, see --cpu-hz");
-	printf("\n%-12s %14s %12s %12s %10s %12s\n", "mechanism", "total", "per fork", "per page",
-		"/ emulate", "even at PTEs");
+	xf_print(stdout, "\n%-12s %14s %12s %12s %10s %12s\n", "mechanism", "total", "per fork",
+		"per page", "/ emulate", "even at PTEs");
 	for (int m = 0; m < XF_POLICY_COUNT; m++) {
 		struct xf_price cost_of;
 
@@ -124,7 +127,8 @@ static void table(const struct xf_policy *p)
 	cost(p, "recorded", &price, NULL);
 	price = xf_policy_predict(&p->units, &p->forks, NULL);
 	cost(p, "predicted", &price, NULL);
-	printf("recorded: forks from first to last record; predicted: that, by these unit costs.\n");
+	xf_print(stdout,
+		"recorded: forks from first to last record; predicted: that, by these unit costs.\n");
 	for (size_t i = 0; i < p->forks.nforks; i++) {
 		const struct xf_policy_fork *f = &p->forks.forks[i];
 
@@ -132,7 +136,8 @@ static void table(const struct xf_policy *p)
 		slept += f->priced && f->left_out && !f->emulations ? f->cycles : 0;
 	}
 	if (n)
-		printf("%u of these forks, recorded as %.0f %s, slept with a page unhooked.\n", n,
+		xf_print(stdout,
+			"%u of these forks, recorded as %.0f %s, slept with a page unhooked.\n", n,
 			slept * p->scale, p->unit);
 }
 
@@ -141,16 +146,17 @@ static void smp(const struct xf_policy *p)
 	const struct xf_unit_cost *r = &p->units.cost[XF_UNIT_UNHOOKS];
 	const struct xf_unit_cost *flush = &p->units.cost[XF_UNIT_FLUSH];
 
-	printf("\nCPUs: each unhook and each rehook flushes");
+	xf_print(stdout, "\nCPUs: each unhook and each rehook flushes");
 	if (p->units.cpus)
-		printf(", on %u CPU%s where that was measured", p->units.cpus,
+		xf_print(stdout, ", on %u CPU%s where that was measured", p->units.cpus,
 			p->units.cpus == 1 ? "" : "s");
-	printf("%s\n", p->cpus || flush->known ? "." : ";");
+	xf_print(stdout, "%s\n", p->cpus || flush->known ? "." : ";");
 	if (p->cpus)
-		printf("priced for flushes on %u.\n", p->cpus);
+		xf_print(stdout, "priced for flushes on %u.\n", p->cpus);
 	else if (!flush->known)
-		printf("a further CPU's cost is unknown (%s).\n", flush->how);
-	printf("One active page per domain: a page was unhooked %s%.2f times in a fork.\n",
+		xf_print(stdout, "a further CPU's cost is unknown (%s).\n", flush->how);
+	xf_print(stdout,
+		"One active page per domain: a page was unhooked %s%.2f times in a fork.\n",
 		r->bound == XF_EXACT ? "" : "at least ", r->value);
 }
 
@@ -160,7 +166,7 @@ static void histogram(const struct xf_policy *p)
 	struct xf_price even = xf_policy_break_even(
 		&p->units, XF_POLICY_UNHOOK, p->units.cost[XF_UNIT_UNHOOKS].value, p->cpus);
 
-	printf("\n%-12s %9s  %7s\n", "PTEs of page", "pages", "share");
+	xf_print(stdout, "\n%-12s %9s  %7s\n", "PTEs of page", "pages", "share");
 	for (unsigned low = 0, high = 0; low <= p->most;
 		low = high + 1, high = low ? 2 * low - 1 : 1) {
 		uint64_t n = xf_policy_pages(p, low, high);
@@ -169,17 +175,18 @@ static void histogram(const struct xf_policy *p)
 		if (!n)
 			continue;
 		snprintf(range, sizeof(range), low == high ? "%u" : "%u-%u", low, high);
-		printf("%-12s %9llu  %6.1f%%  %.*s\n", range, (unsigned long long)n,
+		xf_print(stdout, "%-12s %9llu  %6.1f%%  %.*s\n", range, (unsigned long long)n,
 			100.0 * (double)n / (double)p->pages, (int)(40 * n / p->pages), bar);
 	}
 	if (even.known) {
 		uint64_t n = xf_policy_pages(p, (unsigned)even.value + 1, UINT32_MAX);
 
-		printf("Break-even: unhooking pays from %s%.2f PTEs per page on: %llu of %llu pages.\n",
+		xf_print(stdout,
+			"Break-even: unhooking pays from %s%.2f PTEs per page on: %llu of %llu pages.\n",
 			xf_policy_bound(even.bound), even.value, (unsigned long long)n,
 			(unsigned long long)p->pages);
 	} else {
-		printf("Break-even: unknown (%s)\n", even.why);
+		xf_print(stdout, "Break-even: unknown (%s)\n", even.why);
 	}
 }
 
@@ -193,9 +200,10 @@ static void fit(const struct xf_profile *profile)
 		if (error > worst)
 			worst = error;
 	}
-	printf("\nFit of %zu published points: each within %.1f %%.  A straight line through those of\n"
-	       "few entries per page fits them to %.1f %%, but is %.0f %% over where pages are full\n"
-	       "(--part fit shows all points).\n",
+	xf_print(stdout,
+		"\nFit of %zu published points: each within %.1f %%.  A straight line through those of\n"
+		"few entries per page fits them to %.1f %%, but is %.0f %% over where pages are full\n"
+		"(--part fit shows all points).\n",
 		profile->npoints, 100 * profile->model.worst, 100 * profile->straight.worst,
 		100 * worst);
 }

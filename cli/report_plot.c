@@ -9,6 +9,7 @@
 
 #include "analyzer/cost/policy.h"
 #include "cli/report.h"
+#include "common/escape.h"
 #include "schemas/db.h"
 #include "schemas/mechanism.h"
 
@@ -143,7 +144,7 @@ static int draw_forks(struct xf_report *r, const double *scale, bool *used, stru
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		double cycles = fmax(sqlite3_column_double(stmt, 2), 1);
 		double units = r->hz ? cycles * 1e6 / (double)r->hz : cycles;
-		unsigned m = mechanism_index((const char *)sqlite3_column_text(stmt, 3));
+		unsigned m = mechanism_index(xf_db_text(stmt, 3));
 		double y = HEIGHT - (log10(units) - scale[0]) / (scale[1] - scale[0]) * HEIGHT;
 
 		used[m] = true;
@@ -343,14 +344,15 @@ int xf_report_mechanisms(struct xf_report *r, struct xf_error *err)
 		err);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		double t = sqlite3_column_double(stmt, 1), width = t / fmax((double)most, 1) * 82;
-		const char *name = (const char *)sqlite3_column_text(stmt, 0);
-		char text[64];
+		const char *name = xf_db_text(stmt, 0);
+		char text[64], shown[256];
 
 		fprintf(r->file,
 			"<text class=\"end\" x=\"-8\" y=\"%d\">%s</text><rect class=\"c%d p%d\" x=\"0\" y=\"%d\" "
 			"width=\"%.2f%%\" height=\"24\"/><text x=\"%.2f%%\" dx=\"6\" y=\"%d\">%s</text>\n",
-			row * 34 + 21, name, mechanism_index(name), mechanism_index(name),
-			row * 34 + 4, fmax(width, 0.3), fmax(width, 0.3), row * 34 + 21,
+			row * 34 + 21, xf_escape_in(shown, sizeof(shown), XF_ESCAPE_HTML, name),
+			mechanism_index(name), mechanism_index(name), row * 34 + 4,
+			fmax(width, 0.3), fmax(width, 0.3), row * 34 + 21,
 			xf_html_time(r, t, text, sizeof(text)));
 		row++;
 		code = 0;

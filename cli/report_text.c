@@ -82,7 +82,7 @@ static void cell(struct xf_report *r, sqlite3_stmt *stmt, int i)
 		fprintf(file, "<code>0x%llx</code>",
 			(unsigned long long)sqlite3_column_int64(stmt, i));
 	else
-		xf_html_text(file, (const char *)sqlite3_column_text(stmt, i));
+		xf_html_text(file, xf_db_text(stmt, i));
 	fputs("</td>", file);
 }
 

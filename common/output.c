@@ -201,6 +201,41 @@ static void json_text(struct xf_out *o, const char *text)
 	xf_escape(XF_ESCAPE_JSON, text, put_piece, o);
 }
 
+struct measure {
+	size_t bytes, characters;
+};
+
+static void measure_piece(void *to, const char *bytes, size_t length)
+{
+	struct measure *m = to;
+
+	m->bytes += length;
+	m->characters += characters(bytes, length);
+}
+
+/* A cell of a text table: what a terminal would act on is shown. */
+static void text_as_it_may(struct xf_out *o, const char *text, bool left)
+{
+	size_t length = strlen(text);
+	struct measure m = {0, 0};
+	char *shown, small[LONGEST];
+
+	xf_escape(XF_ESCAPE_TEXT, text, measure_piece, &m);
+	if (m.bytes == length) {
+		text_cell(o, text, length, m.characters, left);
+		return;
+	}
+	shown = m.bytes < sizeof(small) ? small : malloc(m.bytes + 1);
+	if (!shown) {
+		o->sys = ENOMEM;
+		return;
+	}
+	xf_escape_in(shown, m.bytes + 1, XF_ESCAPE_TEXT, text);
+	text_cell(o, shown, m.bytes, m.characters, left);
+	if (shown != small)
+		free(shown);
+}
+
 void xf_out_header(struct xf_out *o)
 {
 	if (o->header_done)
@@ -217,9 +252,8 @@ void xf_out_header(struct xf_out *o)
 			csv_text(o, column->name);
 		} else {
 			const char *title = column->title ? column->title : column->name;
-			size_t length = strlen(title);
 
-			text_cell(o, title, length, length, column->type == XF_CELL_TEXT);
+			text_as_it_may(o, title, column->type == XF_CELL_TEXT);
 		}
 	}
 	o->column = o->line = o->due = 0;
@@ -293,6 +327,10 @@ void xf_out_real(struct xf_out *o, double value)
 	uint64_t whole;
 	int n;
 
+	if (!isfinite(value) && o->format == XF_FORMAT_JSONL) {
+		xf_out_null(o); /* JSON has no such number */
+		return;
+	}
 	if (!(fabs(scaled) < 1e18)) {
 		n = snprintf(digits, sizeof(digits), "%.3f", value);
 		number_cell(o, digits, (size_t)n, false);
@@ -311,12 +349,9 @@ void xf_out_real(struct xf_out *o, double value)
 
 void xf_out_text(struct xf_out *o, const char *text)
 {
-	size_t length = strlen(text);
-
 	open_cell(o);
 	if (o->format == XF_FORMAT_TEXT)
-		text_cell(o, text, length, characters(text, length),
-			o->columns[o->column].type == XF_CELL_TEXT);
+		text_as_it_may(o, text, o->columns[o->column].type == XF_CELL_TEXT);
 	else if (o->format == XF_FORMAT_CSV)
 		csv_text(o, text);
 	else
@@ -347,7 +382,8 @@ void xf_out_value(struct xf_out *o, struct sqlite3_value *value)
 		xf_out_real(o, sqlite3_value_double(value));
 		break;
 	default:
-		xf_out_text(o, (const char *)sqlite3_value_text(value));
+		xf_out_text(o,
+			sqlite3_value_text(value) ? (const char *)sqlite3_value_text(value) : "");
 	}
 }
 
@@ -365,7 +401,9 @@ void xf_out_row(struct xf_out *o, struct sqlite3_stmt *stmt)
 			xf_out_real(o, sqlite3_column_double(stmt, i));
 			break;
 		default:
-			xf_out_text(o, (const char *)sqlite3_column_text(stmt, i));
+			xf_out_text(o, sqlite3_column_text(stmt, i)
+					       ? (const char *)sqlite3_column_text(stmt, i)
+					       : "");
 		}
 	}
 }

@@ -11,6 +11,46 @@
 
 #include "schemas/fleet.h"
 
+/* The file of a connection, for a message. */
+static const char *name_of(sqlite3 *db)
+{
+	const char *path = sqlite3_db_filename(db, NULL);
+
+	return path && *path ? path : "the database";
+}
+
+/* Failures whose cause lies outside the statement, and what helps. */
+static const struct cause {
+	int code; /* of SQLite: an extended one, or a plain one that stands for all its kinds */
+	enum xf_code ours;
+	const char *text;
+} causes[] = {
+	{SQLITE_READONLY_ROLLBACK, XF_DB,
+		"a change of it was interrupted and must be taken back first (its -journal): "
+		"xenfault analyze does that"},
+	{SQLITE_READONLY_DBMOVED, XF_GONE, "it was removed or replaced"},
+	{SQLITE_READONLY_CANTINIT, XF_IO,
+		"it is in use, or was when its writer was killed (its -wal), and that needs the "
+		"right to write in its folder: copy it with its -wal to a folder of yours"},
+	{SQLITE_READONLY_RECOVERY, XF_IO,
+		"its writer was killed (its -wal), and that needs the right to write it: copy it "
+		"with its -wal to a folder of yours"},
+	{SQLITE_READONLY_DIRECTORY, XF_IO, "its folder may not be written"},
+	{SQLITE_READONLY, XF_IO,
+		"it may not be written: see its permissions, and those of its folder"},
+	{SQLITE_BUSY_RECOVERY, XF_BUSY, "another process repairs it just now: try again"},
+	{SQLITE_BUSY, XF_BUSY,
+		"another process writes it, or has been reading it for long, and holds it: try "
+		"again when that has ended"},
+	{SQLITE_LOCKED, XF_BUSY, "it is in use by this process already: name it once"},
+	{SQLITE_PROTOCOL, XF_BUSY, "other processes hold it all the time: try again"},
+	{SQLITE_CORRUPT, XF_DB, "it is damaged: import the trace again"},
+	{SQLITE_AUTH, XF_USAGE, "the statement does more than it may: it reaches other files"},
+	{SQLITE_PERM, XF_IO, "it may not be accessed"},
+	{SQLITE_TOOBIG, XF_DB, "it holds a text or a statement that is too large for xenfault"},
+	{SQLITE_SCHEMA, XF_DB, "its tables were changed meanwhile: try again"},
+};
+
 int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
 {
 	int code = sqlite3_extended_errcode(db), sys = sqlite3_system_errno(db);
@@ -18,21 +58,25 @@ int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
 	if ((code & 0xff) == SQLITE_INTERRUPT)
 		return xf_fail(err, XF_INTERRUPTED, "interrupted");
 	if ((code & 0xff) == SQLITE_FULL)
-		return xf_fail(
-			err, XF_IO, "no space is left on the disk of the database (%s)", what);
-	if ((code & 0xff) == SQLITE_IOERR) {
+		return xf_fail(err, XF_IO, "%s: no space is left on its disk", name_of(db));
+	if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN) {
 		errno = sys;
 		if (sys)
-			return xf_fail_errno(err, XF_IO, "%s: %s", what, sqlite3_errmsg(db));
+			return xf_fail_errno(
+				err, XF_IO, "%s cannot be read or written", name_of(db));
 		return xf_fail(err, XF_IO,
-			"%s: %s; is the disk full, or the file over a limit (ulimit -f)?", what,
-			sqlite3_errmsg(db));
+			"%s cannot be read or written (%s); is the disk full, the file over a limit "
+			"(ulimit -f), or its folder closed to you?",
+			name_of(db), sqlite3_errmsg(db));
 	}
 	if ((code & 0xff) == SQLITE_NOTADB)
-		return xf_fail(err, XF_FORMAT, "%s: not a SQLite database", what);
+		return xf_fail(err, XF_FORMAT, "%s: not a SQLite database", name_of(db));
 	if ((code & 0xff) == SQLITE_NOMEM)
 		return xf_fail_nomem(err);
-	return xf_fail(err, XF_DB, "%s: %s", what, sqlite3_errmsg(db));
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		if (code == causes[i].code || (code & 0xff) == causes[i].code)
+			return xf_fail(err, causes[i].ours, "%s: %s", name_of(db), causes[i].text);
+	return xf_fail(err, XF_DB, "%s: %s (%s)", name_of(db), sqlite3_errmsg(db), what);
 }
 
 /* The first words of a statement, enough to find it. */
@@ -79,6 +123,18 @@ int xf_db_step(sqlite3_stmt *stmt, struct xf_error *err)
 		sqlite3_db_handle(stmt), brief(sqlite3_sql(stmt), text, sizeof(text)), err);
 }
 
+const char *xf_db_text_or(sqlite3_stmt *stmt, int column, const char *instead)
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+
+	return text ? text : instead;
+}
+
+const char *xf_db_text(sqlite3_stmt *stmt, int column)
+{
+	return xf_db_text_or(stmt, column, "");
+}
+
 int xf_db_int(sqlite3 *db, const char *sql, int64_t *value, struct xf_error *err)
 {
 	sqlite3_stmt *stmt;
@@ -95,112 +151,6 @@ int xf_db_int(sqlite3 *db, const char *sql, int64_t *value, struct xf_error *err
 	}
 	sqlite3_finalize(stmt);
 	return code;
-}
-
-static int check_id(int64_t id, bool fleet, const char *path, int64_t tables, struct xf_error *err)
-{
-	if (id == (fleet ? XF_FLEET_ID : XF_APPLICATION_ID))
-		return 0;
-	if (id == XF_FLEET_ID)
-		return xf_fail(err, XF_FORMAT,
-			"%s: a fleet of several hosts; name one as '%s#HOST', or ask all by xenfault sql",
-			path, path);
-	return xf_fail(err, XF_FORMAT, "%s: %s; xenfault %s", path,
-		id == XF_APPLICATION_ID ? "a single capture, not a fleet"
-		: tables		? "a SQLite database of another program"
-					: "an empty database",
-		fleet ? "merge makes a fleet of captures" : "import makes one from a trace file");
-}
-
-static int check_version(sqlite3 *db, const char *path, bool fleet, struct xf_error *err)
-{
-	int64_t id, version, tables;
-	int code;
-
-	if ((code = xf_db_int(db, "PRAGMA application_id", &id, err)) ||
-		(code = xf_db_int(db, "PRAGMA user_version", &version, err)) ||
-		(code = xf_db_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err)) ||
-		(code = check_id(id, fleet, path, tables, err)))
-		return code;
-	if (version > XF_SCHEMA_VERSION)
-		return xf_fail(err, XF_FORMAT,
-			"%s: written by a newer xenfault (schema %lld, this one knows %d); upgrade xenfault",
-			path, (long long)version, XF_SCHEMA_VERSION);
-	if (version < XF_SCHEMA_VERSION)
-		return xf_fail(err, XF_FORMAT,
-			"%s: written by an older xenfault (schema %lld, this one needs %d); "
-			"import the trace again",
-			path, (long long)version, XF_SCHEMA_VERSION);
-	return 0;
-}
-
-static int open_as(sqlite3 **db, const char *path, int read_only, bool fleet, struct xf_error *err)
-{
-	int code;
-
-	*db = NULL;
-	if (access(path, R_OK) && errno == EACCES)
-		return xf_fail(err, XF_IO,
-			"cannot read %s: Permission denied; its owner can, or root: sudo cat it into a file of yours",
-			path);
-	if (access(path, R_OK))
-		return xf_fail_errno(err, XF_IO, "cannot read %s", path);
-	if (sqlite3_open_v2(path, db, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
-		    NULL) != SQLITE_OK) {
-		code = *db ? xf_db_fail(*db, path, err) : xf_fail_nomem(err);
-		goto fail;
-	}
-	sqlite3_busy_timeout(*db, 10000);
-	code = check_version(*db, path, fleet, err);
-	if (!code)
-		return 0;
-	if (err && err->code == XF_FORMAT && strstr(err->text, "not a SQLite")) {
-		xf_error_clear(err);
-		code = xf_fail(err, XF_FORMAT,
-			"%s: not a xenfault database; if it is a trace, make one with: xenfault import %s",
-			path, path);
-	}
-fail:
-	sqlite3_close(*db);
-	*db = NULL;
-	return code;
-}
-
-int xf_db_open_fleet(sqlite3 **db, const char *path, int read_only, struct xf_error *err)
-{
-	return open_as(db, path, read_only, true, err);
-}
-
-static int open_host(
-	sqlite3 **db, const char *path, const char *mark, int read_only, struct xf_error *err)
-{
-	char *fleet = strndup(path, (size_t)(mark - path));
-	int code;
-
-	if (!fleet)
-		return xf_fail_nomem(err);
-	if (!read_only)
-		code = xf_fail(err, XF_USAGE,
-			"%s: a host of a fleet is only read; change its own database and merge again",
-			path);
-	else
-		code = open_as(db, fleet, 1, true, err);
-	if (!code && (code = xf_fleet_show(*db, mark + 1, err))) {
-		sqlite3_close(*db);
-		*db = NULL;
-	}
-	free(fleet);
-	return code;
-}
-
-int xf_db_open(sqlite3 **db, const char *path, int read_only, struct xf_error *err)
-{
-	const char *mark = strrchr(path, '#');
-
-	*db = NULL;
-	if (mark && access(path, F_OK))
-		return open_host(db, path, mark, read_only, err);
-	return open_as(db, path, read_only, false, err);
 }
 
 bool xf_db_is_fleet(const char *path)

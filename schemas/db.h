@@ -26,6 +26,12 @@ int xf_db_prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, struct xf_e
 /* Steps: 1 = a row, 0 = done, negative = failure. */
 int xf_db_step(sqlite3_stmt *stmt, struct xf_error *err);
 
+/* Text of the current row: "" where it is NULL or there is no memory; valid until the next step. */
+const char *xf_db_text(sqlite3_stmt *stmt, int column);
+
+/* The same with something else in its place. */
+const char *xf_db_text_or(sqlite3_stmt *stmt, int column, const char *instead);
+
 /* First column of the first row as an integer; fails if there is no row. */
 int xf_db_int(sqlite3 *db, const char *sql, int64_t *value, struct xf_error *err);
 

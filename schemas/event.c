@@ -17,7 +17,7 @@ static const struct {
 
 const char *xf_kind_name(unsigned kind)
 {
-	return kind < XF_KIND_COUNT ? kinds[kind].name : NULL;
+	return kind != XF_KIND_NONE && kind < XF_KIND_COUNT ? kinds[kind].name : "?";
 }
 
 const char *xf_kind_what(unsigned kind)

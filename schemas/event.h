@@ -132,8 +132,9 @@ int xf_kind_writes_pte(unsigned kind);
  */
 unsigned xf_pte_shift(uint32_t raw_id);
 
-/* Name of a kind as the views show it; NULL for a number out of range. */
+/* Name of a kind as the views show it; "?" for a number that is none (of a database that lies). */
 const char *xf_kind_name(unsigned kind);
+/* What it is, in words; NULL for a number that is none. */
 const char *xf_kind_what(unsigned kind);
 
 /* Number of a kind by its name; XF_KIND_NONE if there is none. */

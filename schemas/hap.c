@@ -46,7 +46,7 @@ int xf_hap_missing(sqlite3 *db, enum xf_hap_list list, char **text, struct xf_er
 		return code;
 	code = xf_db_prepare(db, &stmt, DOMAINS, err);
 	if (!code && (code = xf_db_step(stmt, err)) == 1) {
-		const char *domains = (const char *)sqlite3_column_text(stmt, 0);
+		const char *domains = xf_db_text_or(stmt, 0, NULL);
 
 		*text = sqlite3_mprintf(
 			"the capture has %lld exits of guests with nested paging (HAP): %s\n%s",

@@ -779,12 +779,13 @@ def memory(pty):
 
 
 def bench(path, events, say=print):
-    if not os.path.exists(path):
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(lib.XENFAULT):
         make_big(path, events)
     start = time.time()
     pty = Pty(["tui", path])
     select.select([pty.master], [], [], 5)
     while b"quit" not in pty.output:
+        assert pty.process.poll() is None, pty.process.stderr.read()
         pty.output += os.read(pty.master, 65536)
     first = (time.time() - start) * 1000
     pty.read(0.5)

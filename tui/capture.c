@@ -23,9 +23,7 @@ static int read_row(struct xf_tui *ui, struct xf_error *err)
 		return code;
 	code = xf_db_step(stmt, err);
 	if (code == 1) {
-		snprintf(c->source, sizeof(c->source), "%s",
-			sqlite3_column_text(stmt, 0) ? (const char *)sqlite3_column_text(stmt, 0)
-						     : "");
+		snprintf(c->source, sizeof(c->source), "%s", xf_db_text(stmt, 0));
 		c->records = sqlite3_column_int64(stmt, 1);
 		c->events = sqlite3_column_int64(stmt, 2);
 		c->lost = sqlite3_column_int64(stmt, 3);
@@ -128,6 +126,8 @@ static void watch_file(struct xf_tui *ui)
 
 int xf_tui_result(const struct xf_tui *ui, struct xf_error *err)
 {
+	if (xf_tui_stopped(ui))
+		return xf_fail(err, XF_INTERRUPTED, "interrupted");
 	if (!ui->gone)
 		return 0;
 	return xf_fail(err, XF_GONE, "%s was removed or replaced while it was followed",

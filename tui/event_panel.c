@@ -30,7 +30,7 @@ static const char *hypercall_of(const struct xf_tui_view *view, const struct xf_
 {
 	static const enum xf_kind kinds[] = {
 		XF_BATCH, XF_TASK_SWITCH, XF_MULTICALL, XF_MMUEXT, XF_IRET, XF_HYPERCALL};
-	enum xf_kind kind = xf_kind_by_name(xf_tui_value(view, row, "kind")->text);
+	enum xf_kind kind = xf_kind_by_name(xf_tui_text(view, row, "kind", ""));
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i] == kind)
@@ -66,8 +66,7 @@ void xf_tui_event_panel(
 	struct xf_tui_view *view, struct xf_tui_grid *grid, int y, int rows, const char *was)
 {
 	const struct xf_tui_row *row = xf_tui_selected(view);
-	const struct xf_tui_value *kind = xf_tui_value(view, row, "kind");
-	const struct xf_tui_value *symbol = xf_tui_value(view, row, "symbol");
+	const char *kind = xf_tui_text(view, row, "kind", NULL);
 	const struct xf_tui_value *error = xf_tui_value(view, row, "error_code");
 	const char *hypercall = row && kind ? hypercall_of(view, row) : NULL;
 	char text[160] = "";
@@ -79,9 +78,7 @@ void xf_tui_event_panel(
 		return;
 	x = xf_tui_putf(grid, 1, y + 1, grid->width - 1, XF_TUI_LABEL, "event %lld: %s",
 		(long long)row->id,
-		xf_kind_what(xf_kind_by_name(kind->text))
-			? xf_kind_what(xf_kind_by_name(kind->text))
-			: kind->text);
+		xf_kind_what(xf_kind_by_name(kind)) ? xf_kind_what(xf_kind_by_name(kind)) : kind);
 	if (xf_tui_value(view, row, "va"))
 		x += xf_tui_putf(grid, x + 1, y + 1, grid->width - x - 1, XF_TUI_NORMAL,
 			", at 0x%llx", (unsigned long long)xf_tui_integer(view, row, "va", 0));
@@ -106,7 +103,7 @@ void xf_tui_event_panel(
 	if (rows > 3 && xf_tui_value(view, row, "rip"))
 		xf_tui_putf(grid, 1, y + 3, grid->width - 1, XF_TUI_NORMAL, "by 0x%llx %s",
 			(unsigned long long)xf_tui_integer(view, row, "rip", 0),
-			symbol ? symbol->text : "(no symbol)");
+			xf_tui_text(view, row, "symbol", "(no symbol)"));
 }
 
 const struct xf_tui_view_ops *xf_tui_to_event(struct xf_tui_view *view, int64_t *key)

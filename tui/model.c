@@ -211,7 +211,9 @@ int xf_tui_model_grow(struct xf_tui_model *m, struct xf_error *err)
 
 static int scan_slice(struct xf_tui_model *m, struct xf_error *err)
 {
-	int64_t upto = m->high - m->scanned > m->slice ? m->scanned + m->slice : m->high;
+	int64_t upto = (uint64_t)m->high - (uint64_t)m->scanned > (uint64_t)m->slice
+			       ? m->scanned + m->slice
+			       : m->high;
 	sqlite3_stmt *stmt;
 	int code = prepare(m, &stmt,
 		sqlite3_mprintf("INSERT INTO temp.list%u (id) SELECT %s FROM %s "
@@ -245,7 +247,7 @@ int xf_tui_model_work(struct xf_tui_model *m, int64_t nanoseconds, struct xf_err
 
 		if (code)
 			return code;
-		if (after - before < 5000000 && m->slice < INT64_C(1) << 40)
+		if (after - before < 5000000 && m->slice < INT64_C(1) << 60)
 			m->slice *= 2;
 		else if (after - before > 20000000 && m->slice > 100)
 			m->slice /= 2;
@@ -489,8 +491,6 @@ static char *select_sql(const struct xf_tui_model *m)
 
 static void read_value(struct xf_tui_value *value, sqlite3_stmt *stmt, int column)
 {
-	const char *text;
-
 	value->type = sqlite3_column_type(stmt, column);
 	switch (value->type) {
 	case SQLITE_INTEGER:
@@ -499,12 +499,13 @@ static void read_value(struct xf_tui_value *value, sqlite3_stmt *stmt, int colum
 		break;
 	case SQLITE_FLOAT:
 		value->real = sqlite3_column_double(stmt, column);
-		value->integer = (int64_t)value->real;
+		value->integer = sqlite3_column_int64(stmt, column);
 		break;
 	case SQLITE_TEXT:
-		text = (const char *)sqlite3_column_text(stmt, column);
-		value->text = text ? strdup(text) : NULL;
+		value->text = strdup(xf_db_text(stmt, column));
 		break;
+	default: /* no view of ours has BLOBs */
+		value->type = SQLITE_NULL;
 	}
 	if (value->type == SQLITE_TEXT && !value->text)
 		value->type = SQLITE_NULL;

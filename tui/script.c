@@ -101,7 +101,7 @@ static int run_keys(sqlite3 *db, const struct xf_tui_options *options, const cha
 	if (code)
 		return code;
 	finish(&ui);
-	while (!ui.quit && *at) {
+	while (!ui.quit && *at && !xf_tui_stopped(&ui)) {
 		if (!directive(&ui, &s, keys, &at)) {
 			key = xf_tui_key_parse(&at);
 			if (key < 0) {
@@ -113,7 +113,7 @@ static int run_keys(sqlite3 *db, const struct xf_tui_options *options, const cha
 		}
 		finish(&ui);
 	}
-	if (!code && !ui.quit)
+	if (!code && !ui.quit && !xf_tui_stopped(&ui))
 		print(&ui, keys, strlen(keys));
 	if (!code)
 		code = xf_tui_print_yanks(&ui, err);

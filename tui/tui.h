@@ -29,6 +29,7 @@ struct xf_tui_options {
 	 * string that lives on: "", ">=", "<=", "~").  Stops with -XF_INTERRUPTED when the database is.
 	 */
 	int (*find_break_even)(struct sqlite3 *db, double *value, const char **bound);
+	bool (*stop)(void); /* true: a signal asks for the end; NULL = only the terminal's own */
 	const char *script; /* keys instead of a terminal, NULL = none; @FILE = one script a line */
 	int width, height;  /* of the script's screen */
 	FILE *output;	    /* for the script's screens and the rows of `y` */

@@ -67,13 +67,18 @@ static void look_at_keys(struct xf_tui *ui)
 		ui->quit = true;
 }
 
+bool xf_tui_stopped(const struct xf_tui *ui)
+{
+	return ui->options->stop && ui->options->stop();
+}
+
 /* Called by SQLite every so many steps; non-zero stops the statement. */
 static int on_progress(void *data)
 {
 	struct xf_tui *ui = data;
 	int64_t now;
 
-	if (xf_tui_term_signal())
+	if (xf_tui_term_signal() || xf_tui_stopped(ui))
 		return 1;
 	if (!ui->waiting && !ui->background)
 		return 0;
@@ -377,6 +382,14 @@ int64_t xf_tui_integer(const struct xf_tui_view *view, const struct xf_tui_row *
 	const struct xf_tui_value *value = xf_tui_value(view, row, column);
 
 	return value ? value->integer : fallback;
+}
+
+const char *xf_tui_text(const struct xf_tui_view *view, const struct xf_tui_row *row,
+	const char *column, const char *fallback)
+{
+	const struct xf_tui_value *value = xf_tui_value(view, row, column);
+
+	return value && value->text ? value->text : fallback;
 }
 
 bool xf_tui_work(struct xf_tui *ui, int64_t nanoseconds)

@@ -143,6 +143,10 @@ const struct xf_tui_value *xf_tui_value(
 int64_t xf_tui_integer(const struct xf_tui_view *view, const struct xf_tui_row *row,
 	const char *column, int64_t fallback);
 
+/* The same as text: fallback where unknown, or no text. */
+const char *xf_tui_text(const struct xf_tui_view *view, const struct xf_tui_row *row,
+	const char *column, const char *fallback);
+
 /* Each is the one thing that tui/view_NAME.c shows: those that Tab reaches, and those below them. */
 #define X(ignored, name, key, help) extern const struct xf_tui_view_ops xf_tui_view_##name;
 XF_TUI_TOP_VIEWS(X, )
@@ -251,6 +255,9 @@ void xf_tui_draw_waiting(struct xf_tui *ui);
 
 /* Prints the rows of `y` as CSV. */
 int xf_tui_print_yanks(struct xf_tui *ui, struct xf_error *err);
+
+/* Does a signal ask for the end? */
+bool xf_tui_stopped(const struct xf_tui *ui);
 
 /* How the session ended: -XF_GONE where the file that it followed was taken away. */
 int xf_tui_result(const struct xf_tui *ui, struct xf_error *err);

@@ -26,7 +26,7 @@ static int event_column(
 	if (sqlite3_column_type(stmt, column) == SQLITE_FLOAT)
 		xf_tui_format_real(text, sizeof(text), sqlite3_column_double(stmt, column));
 	else
-		snprintf(text, sizeof(text), "%s", sqlite3_column_text(stmt, column));
+		snprintf(text, sizeof(text), "%s", xf_db_text(stmt, column));
 	for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++)
 		if (!strcmp(hex[i], name))
 			snprintf(text, sizeof(text), "0x%llx", (unsigned long long)value);

@@ -148,16 +148,12 @@ static int64_t owner_of(sqlite3_stmt *stmt, int column)
 /* The kind that a result column names. */
 static enum xf_kind kind_of(sqlite3_stmt *stmt, int column)
 {
-	const char *name = (const char *)sqlite3_column_text(stmt, column);
-
-	return name ? xf_kind_by_name(name) : XF_KIND_NONE;
+	return xf_kind_by_name(xf_db_text(stmt, column));
 }
 
 static void copy_text(char *text, size_t size, sqlite3_stmt *stmt, int column)
 {
-	const char *value = (const char *)sqlite3_column_text(stmt, column);
-
-	snprintf(text, size, "%s", value ? value : "-");
+	snprintf(text, size, "%s", xf_db_text_or(stmt, column, "-"));
 }
 
 static int read_fork(struct xf_tui_view *view, struct xf_error *err)
@@ -275,23 +271,47 @@ static void add_event(struct detail *t, sqlite3_stmt *stmt)
 		set_slot(t, sqlite3_column_int64(stmt, 4));
 }
 
-static int read_details(sqlite3 *db, struct detail *t, struct xf_error *err)
+/* The next slice of the events next .. last: however few of these numbers there are. */
+#define SLICE_OF " WHERE event_id BETWEEN ?1 AND ?2 ORDER BY event_id LIMIT ?3"
+
+static int next_events(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, int64_t next,
+	int64_t last, struct xf_error *err)
 {
-	int64_t upto = t->last - t->next < SLICE ? t->last : t->next + SLICE - 1;
-	sqlite3_stmt *stmt;
-	int code = xf_db_prepare(db, &stmt,
-		"SELECT domid, vcpu, kind, pt_page, slot, frame FROM events "
-		"WHERE event_id BETWEEN ?1 AND ?2",
-		err);
+	int code = xf_db_prepare(db, stmt, sql, err);
 
 	if (code)
 		return code;
-	sqlite3_bind_int64(stmt, 1, t->next);
-	sqlite3_bind_int64(stmt, 2, upto);
-	while ((code = xf_db_step(stmt, err)) == 1)
+	sqlite3_bind_int64(*stmt, 1, next);
+	sqlite3_bind_int64(*stmt, 2, last);
+	sqlite3_bind_int(*stmt, 3, SLICE);
+	return 0;
+}
+
+/* n events were read, *next is the number of the last one: where does the next slice begin? */
+static void after_slice(int64_t *next, int64_t last, int n)
+{
+	if (n < SLICE)
+		*next = last;
+	if (*next < INT64_MAX)
+		++*next;
+}
+
+static int read_details(sqlite3 *db, struct detail *t, struct xf_error *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int code = next_events(db, &stmt,
+		"SELECT domid, vcpu, kind, pt_page, slot, frame, event_id FROM events" SLICE_OF,
+		t->next, t->last, err);
+	int n = 0;
+
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		add_event(t, stmt);
+		t->next = sqlite3_column_int64(stmt, 6);
+		n++;
+		code = 0;
+	}
 	sqlite3_finalize(stmt);
-	t->next = upto + 1;
+	after_slice(&t->next, t->last, n);
 	return code;
 }
 
@@ -337,7 +357,7 @@ static int work_details(struct xf_tui_view *view, int64_t end, struct xf_error *
 
 		if (!t && !(t = new_detail(view, row, err)))
 			return -XF_INTERNAL;
-		while (!code && t->next <= t->last) {
+		while (!code && t->next <= t->last && t->next < INT64_MAX) {
 			if (xf_clock_ns() > end)
 				return 1;
 			code = read_details(view->ui->db, t, err);
@@ -387,23 +407,24 @@ static void add_to_timeline(struct fork_data *d, int64_t owner, unsigned kind, i
 static int work_timeline(struct xf_tui_view *view, struct xf_error *err)
 {
 	struct fork_data *d = view->data;
-	int64_t upto = d->last_event - d->next < SLICE ? d->last_event : d->next + SLICE - 1;
-	sqlite3_stmt *stmt;
-	int code = xf_db_prepare(view->ui->db, &stmt,
-		"SELECT domid, vcpu, kind, tsc FROM events WHERE event_id BETWEEN ?1 AND ?2", err);
+	sqlite3_stmt *stmt = NULL;
+	int code = next_events(view->ui->db, &stmt,
+		"SELECT domid, vcpu, kind, tsc, event_id FROM events" SLICE_OF, d->next,
+		d->last_event, err);
+	int n = 0;
 
-	if (code)
-		return code;
 	if (!d->nlanes)
 		find_lane(d, d->owner); /* the fork's own comes first */
-	sqlite3_bind_int64(stmt, 1, d->next);
-	sqlite3_bind_int64(stmt, 2, upto);
-	while ((code = xf_db_step(stmt, err)) == 1)
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		if (sqlite3_column_type(stmt, 3) != SQLITE_NULL)
 			add_to_timeline(d, owner_of(stmt, 0), kind_of(stmt, 2),
 				sqlite3_column_int64(stmt, 3));
+		d->next = sqlite3_column_int64(stmt, 4);
+		n++;
+		code = 0;
+	}
 	sqlite3_finalize(stmt);
-	d->next = upto + 1;
+	after_slice(&d->next, d->last_event, n);
 	return code;
 }
 
@@ -413,7 +434,7 @@ static int fork_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_er
 	int64_t end = xf_clock_ns() + nanoseconds;
 	int code = work_details(view, end, err);
 
-	while (!code && d->next <= d->last_event) {
+	while (!code && d->next <= d->last_event && d->next < INT64_MAX) {
 		if (xf_clock_ns() > end)
 			return 1;
 		code = work_timeline(view, err);

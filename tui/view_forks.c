@@ -120,7 +120,7 @@ static int forks_refresh(struct xf_tui_view *view, struct xf_error *err)
 
 	memset(&d->fresh, 0, sizeof(d->fresh));
 	d->next = range[0];
-	d->last = range[1];
+	d->last = range[1] < INT64_MAX ? range[1] : INT64_MAX - 1;
 	return code;
 }
 
@@ -176,10 +176,16 @@ static int forks_work(struct xf_tui_view *view, int64_t nanoseconds, struct xf_e
 	int code = 0;
 
 	while (!code && d->next <= d->last && xf_clock_ns() - start < nanoseconds) {
-		int64_t last = d->last - d->next < BATCH ? d->last : d->next + BATCH - 1;
+		int64_t last = d->last;
 
-		code = count_forks(view->ui->db, &d->fresh, d->next, last, err);
-		d->next = last + 1;
+		/* numbers may be far apart in a database that somebody made */
+		code = xf_tui_query(view->ui->db,
+			"SELECT max(fork_id) FROM (SELECT fork_id FROM fork WHERE fork_id >= ?1"
+			" ORDER BY fork_id LIMIT ?2)",
+			d->next, BATCH, &last, 1, err);
+		if (!code)
+			code = count_forks(view->ui->db, &d->fresh, d->next, last, err);
+		d->next = (last < d->next ? d->last : last) + 1;
 	}
 	if (code || d->next <= d->last)
 		return code ? code : 1;
@@ -276,22 +282,22 @@ static void draw_break_even(
 static void draw_selected(struct xf_tui_view *view, struct xf_tui_grid *grid, int y)
 {
 	const struct xf_tui_row *row = xf_tui_selected(view);
-	const struct xf_tui_value *symbol = xf_tui_value(view, row, "symbol");
-	const struct xf_tui_value *doubt = xf_tui_value(view, row, "doubt");
-	const struct xf_tui_value *end = xf_tui_value(view, row, "ended_by");
+	const char *symbol = xf_tui_text(view, row, "symbol", NULL);
+	const char *doubt = xf_tui_text(view, row, "doubt", "");
 	char where[80] = "unknown";
 
 	if (!row)
 		return;
 	if (symbol)
-		snprintf(where, sizeof(where), "%s", symbol->text);
+		snprintf(where, sizeof(where), "%s", symbol);
 	else if (xf_tui_value(view, row, "rip"))
 		snprintf(where, sizeof(where), "0x%llx",
 			(unsigned long long)xf_tui_integer(view, row, "rip", 0));
 	xf_tui_putf(grid, 1, y, grid->width - 1, XF_TUI_NORMAL,
 		"fork %lld: in %s, ended by %s, %lld COW faults later%s%s", (long long)row->id,
-		where, end ? end->text : "-", (long long)xf_tui_integer(view, row, "cow_faults", 0),
-		doubt ? "; doubt: " : "", doubt ? doubt->text : "");
+		where, xf_tui_text(view, row, "ended_by", "-"),
+		(long long)xf_tui_integer(view, row, "cow_faults", 0), *doubt ? "; doubt: " : "",
+		doubt);
 }
 
 static void forks_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int y, int rows)

@@ -100,8 +100,8 @@ static int read_sequence(struct xf_tui_view *view, struct xf_error *err)
 		d->has_frame = sqlite3_column_type(stmt, 5) != SQLITE_NULL;
 		d->has_base = sqlite3_column_type(stmt, 6) != SQLITE_NULL;
 		d->has_fork = sqlite3_column_type(stmt, 7) != SQLITE_NULL;
-		snprintf(d->mechanism, sizeof(d->mechanism), "%s", sqlite3_column_text(stmt, 8));
-		snprintf(d->ended_by, sizeof(d->ended_by), "%s", sqlite3_column_text(stmt, 9));
+		snprintf(d->mechanism, sizeof(d->mechanism), "%s", xf_db_text(stmt, 8));
+		snprintf(d->ended_by, sizeof(d->ended_by), "%s", xf_db_text(stmt, 9));
 		d->ptes = sqlite3_column_int64(stmt, 10);
 		d->faults = sqlite3_column_int64(stmt, 11);
 		d->tsc_start = sqlite3_column_int64(stmt, 12);
@@ -243,9 +243,7 @@ static const struct known *old_value(const struct page_data *d, int64_t va, int6
 
 static bool writes_pte(const struct xf_tui_view *view, const struct xf_tui_row *row)
 {
-	const struct xf_tui_value *kind = xf_tui_value(view, row, "kind");
-
-	return kind && xf_kind_writes_pte(xf_kind_by_name(kind->text));
+	return xf_kind_writes_pte(xf_kind_by_name(xf_tui_text(view, row, "kind", "")));
 }
 
 /* A write to another page-table page than the one on screen. */

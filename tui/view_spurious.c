@@ -80,7 +80,7 @@ static void event_line(struct xf_tui_view *view, struct xf_tui_grid *grid, int y
 		return;
 	sqlite3_bind_int64(stmt, 1, event);
 	if (sqlite3_step(stmt) == SQLITE_ROW) {
-		const char *symbol = (const char *)sqlite3_column_text(stmt, 4);
+		const char *symbol = xf_db_text(stmt, 4);
 
 		xf_tui_units_span(
 			&view->ui->units, sqlite3_column_int64(stmt, 0) - tsc, span, sizeof(span));
@@ -89,9 +89,8 @@ static void event_line(struct xf_tui_view *view, struct xf_tui_grid *grid, int y
 		x = x < 21 ? 21 : x;
 		xf_tui_putf(grid, x + 1, y, grid->width - x - 1, XF_TUI_NORMAL,
 			"event %lld, %s %s: %s %s 0x%llx %s", (long long)event, span,
-			xf_tui_units_span_name(&view->ui->units), vcpu,
-			(const char *)sqlite3_column_text(stmt, 2),
-			(unsigned long long)sqlite3_column_int64(stmt, 3), symbol ? symbol : "");
+			xf_tui_units_span_name(&view->ui->units), vcpu, xf_db_text(stmt, 2),
+			(unsigned long long)sqlite3_column_int64(stmt, 3), symbol);
 	}
 	sqlite3_finalize(stmt);
 }

@@ -117,7 +117,7 @@ static int read_counts(struct xf_compare *c, enum xf_section section, sqlite3 *d
 	if (!code)
 		sqlite3_bind_int(stmt, 1, domid);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		const char *name = (const char *)sqlite3_column_text(stmt, 0);
+		const char *name = xf_db_text(stmt, 0);
 		double *count = count_of(c, section, name ? name : "unknown", err);
 
 		code = count ? 0 : -XF_INTERNAL;
@@ -133,7 +133,7 @@ static void read_fork(sqlite3_stmt *stmt, struct xf_compare_fork *fork)
 	static const uint8_t measures[] = {XF_MEASURE_PAGES, XF_MEASURE_PTES, XF_MEASURE_FAULTS,
 		XF_MEASURE_UNHOOKS, XF_MEASURE_EMULATIONS, XF_MEASURE_FLUSHES, XF_MEASURE_SPURIOUS,
 		XF_MEASURE_COW};
-	const char *mechanism = (const char *)sqlite3_column_text(stmt, 0);
+	const char *mechanism = xf_db_text(stmt, 0);
 
 	*fork = (struct xf_compare_fork){.cycles = sqlite3_column_double(stmt, 1),
 		.complete = sqlite3_column_int(stmt, 2),

@@ -69,6 +69,9 @@ static int connect_table(sqlite3 *db, void *data, int argc, const char *const *a
 	int code;
 
 	(void)argc, (void)argv, (void)message;
+	/* a view of a foreign database must not open files */
+	if (!((struct xf_vtab *)data)->in_views)
+		sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
 	if (!table)
 		return SQLITE_NOMEM;
 	memset(table, 0, sizeof(*table));

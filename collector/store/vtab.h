@@ -14,6 +14,7 @@
 
 /* What a connection's xentrace() is told; it must live as long as the connection. */
 struct xf_vtab {
+	bool in_views;	  /* views may use it: only where all of them are ours */
 	const char *path; /* where no path is given: FROM xentrace; NULL = one must be given */
 	struct xf_reader *reader; /* not NULL: rows come from it, path is not looked at */
 	struct xf_pump *pump;	  /* not NULL: and its events from here */
