@@ -41,18 +41,18 @@ static const struct xf_column full[] = {
 };
 
 static const struct xf_column text_us[] = {
-	{"us", NULL, 13, XF_CELL_REAL},
-	{"vcpu", NULL, 6, XF_CELL_TEXT},
-	{"kind", NULL, 11, XF_CELL_TEXT},
+	{"us", NULL, 12, XF_CELL_REAL},
+	{"vcpu", NULL, 5, XF_CELL_TEXT},
+	{"kind", NULL, 10, XF_CELL_TEXT},
 	{"va", NULL, 18, XF_CELL_HEX},
 	{"n", NULL, 4, XF_CELL_INT}, /* slot, or count */
 	{"detail", "error or PTE, where", 23, XF_CELL_TEXT},
 };
 
 static const struct xf_column text_cycles[] = {
-	{"cycles", NULL, 13, XF_CELL_INT},
-	{"vcpu", NULL, 6, XF_CELL_TEXT},
-	{"kind", NULL, 11, XF_CELL_TEXT},
+	{"cycles", NULL, 12, XF_CELL_INT},
+	{"vcpu", NULL, 5, XF_CELL_TEXT},
+	{"kind", NULL, 10, XF_CELL_TEXT},
 	{"va", NULL, 18, XF_CELL_HEX},
 	{"n", NULL, 4, XF_CELL_INT}, /* slot, or count */
 	{"detail", "error or PTE, where", 23, XF_CELL_TEXT},
@@ -184,10 +184,11 @@ static char *append_hex(char *to, const char *end, uint64_t value)
 	return append(to, end, d);
 }
 
-/* Error code, or flags of the PTE in letters, then the function or address; at most 23 characters. */
-static void detail(struct events *e, const struct xf_event *event, char *text)
+/* Error code, or flags of the PTE in letters, then the function or address. */
+static void detail(struct events *e, const struct xf_event *event, char *text, size_t size)
 {
-	const char *end = text + 23, *name = event->has & XF_HAS_RIP ? lookup(e, event) : NULL;
+	const char *end = text + size - 1,
+		   *name = event->has & XF_HAS_RIP ? lookup(e, event) : NULL;
 	char *to = text;
 
 	*to = '\0';
@@ -217,7 +218,7 @@ static void detail(struct events *e, const struct xf_event *event, char *text)
 static void text_row(struct events *e, const struct xf_event *event)
 {
 	struct xf_out *out = e->out;
-	char text[32];
+	char text[1024];
 
 	if (!(event->has & XF_HAS_TSC))
 		xf_out_null(out);
@@ -253,7 +254,7 @@ static void text_row(struct events *e, const struct xf_event *event)
 		xf_out_int(out, (int64_t)((event->va & 4095) >> xf_pte_shift(event->raw_id)));
 	else
 		xf_out_null(out);
-	detail(e, event, text);
+	detail(e, event, text, sizeof(text));
 	xf_out_text(out, text);
 }
 

@@ -126,6 +126,30 @@ def _():
                     assert len(line) <= 80, f"{command} on {name}: {len(line)} characters: {line}"
 
 
+@case("events as text: instructions, names and codes are whole")
+def _():
+    for name in TRACES:
+        lines = run("events", database_path(name)).stdout.splitlines()[1:]
+        rows = [json.loads(line) for line in run("events", "--format", "jsonl", database_path(name)).stdout.splitlines()]
+        equal(len(lines), len(rows), f"rows of {name}")
+        for line, row in zip(lines, rows):
+            if row["rip"] is not None:
+                wanted = row["symbol"] or f"{int(str(row['rip']), 0):#x}"
+                assert line.endswith(" " + wanted), f"{name}: {line!r} does not end in {wanted}"
+
+
+@case("pCPU ids with gaps, 128 vCPUs, domains of four digits: no doubt, no name cut, what has no room is said")
+def _():
+    for name, vcpus, note in (("sparse-128cpu", 8, "; 8 of 128 vCPUs"), ("d1024", 4, "")):
+        equal(run("forks", database_path(name)).stderr, "", f"doubts of {name}")
+        screen = run("tui", "--ascii", "--script", "<Enter>", database_path(name)).stdout
+        lanes = re.findall(r"^ (d\d+v\d+) +[.E]+$", screen, re.M)
+        equal((len(lanes), len(set(lanes))), (vcpus, vcpus), f"{name}: {screen}")
+        shown = {f"d{row['domid']}v{row['vcpu']}" for row in csv.DictReader(io.StringIO(
+            run("events", "--format", "csv", database_path(name)).stdout))}
+        assert set(lanes) <= shown and f"from left to right{note}\n" in screen, screen
+
+
 @case("help fits 80 columns")
 def _():
     for words in (["help"], ["help", "exit-codes"], *(["help", c] for c in commands)):

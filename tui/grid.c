@@ -112,8 +112,13 @@ int xf_tui_put(
 	while (*text) {
 		uint32_t ch = shown(grid, &text, &columns);
 
-		if (used + columns > limit || x + used + columns > grid->width)
+		if (used + columns > limit || x + used + columns > grid->width) {
+			/* what is cut says so */
+			if (used)
+				xf_tui_set(grid, x + used - 1, y, role,
+					xf_tui_glyph(grid, XF_GLYPH_MORE));
 			break;
+		}
 		if (columns)
 			xf_tui_set(grid, x + used, y, role, ch);
 		if (columns == 2)

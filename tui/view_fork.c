@@ -93,7 +93,8 @@ struct fork_data {
 	struct xf_map details; /* sequence_id -> struct detail */
 	struct lane lanes[VCPUS];
 	int nlanes;
-	bool open[BUCKETS]; /* a page of it is unhooked then */
+	struct xf_map hidden; /* owners of events without a lane */
+	bool open[BUCKETS];   /* a page of it is unhooked then */
 	int nopen, open_from;
 	int64_t next; /* event of the timeline */
 	int64_t previous;
@@ -186,6 +187,15 @@ static int read_fork(struct xf_tui_view *view, struct xf_error *err)
 	return code < 0 ? code : 0;
 }
 
+/* "; 8 of 128 vCPUs" where there are more than lanes. */
+static const char *lanes_shown(const struct fork_data *d, char *text, size_t size)
+{
+	*text = '\0';
+	if (d->hidden.count)
+		snprintf(text, size, "; %d of %zu vCPUs", d->nlanes, d->nlanes + d->hidden.count);
+	return text;
+}
+
 static void forget(struct fork_data *d)
 {
 	size_t cursor = 0;
@@ -221,8 +231,10 @@ static int fork_open(struct xf_tui_view *view, struct xf_error *err)
 
 static void fork_close(struct xf_tui_view *view)
 {
-	if (view->data)
+	if (view->data) {
 		forget(view->data);
+		xf_map_free(&((struct fork_data *)view->data)->hidden);
+	}
 	free(view->data);
 }
 
@@ -239,6 +251,7 @@ static int fork_refresh(struct xf_tui_view *view, struct xf_error *err)
 	d->next = d->first_event;
 	d->previous = d->tsc_start;
 	d->nlanes = d->nopen = d->open_from = 0;
+	xf_map_free(&d->hidden);
 	memset(d->open, 0, sizeof(d->open));
 	memset(d->spent, 0, sizeof(d->spent));
 	return 0;
@@ -373,8 +386,10 @@ static struct lane *find_lane(struct fork_data *d, int64_t owner)
 	for (int i = 0; i < d->nlanes; i++)
 		if (d->lanes[i].owner == owner)
 			return &d->lanes[i];
-	if (d->nlanes == VCPUS)
+	if (d->nlanes == VCPUS) {
+		xf_map_put(&d->hidden, (uint64_t)owner);
 		return NULL;
+	}
 	memset(&d->lanes[d->nlanes], 0, sizeof(d->lanes[0]));
 	d->lanes[d->nlanes].owner = owner;
 	return &d->lanes[d->nlanes++];
@@ -550,15 +565,36 @@ static enum class telling(const struct lane *lane, int first, int last, bool *an
 return sums[SPURIOUSLY] ? SPURIOUSLY : sums[LOST] ? LOST : best;
 }
 
-/* open: when a page was unhooked; NULL = not to be shown here. */
-static void draw_lane(struct xf_tui_grid *grid, const struct lane *lane, const bool *open, int y)
+static const char *lane_name(const struct lane *lane, char *name, size_t size)
 {
-	int x = 9, width = grid->width - x;
-	char name[24] = "unknown";
-
+	snprintf(name, size, "unknown");
 	if (lane->owner >= 0)
-		xf_tui_format_vcpu(name, sizeof(name), lane->owner);
-	xf_tui_put(grid, 1, y, x - 2, XF_TUI_LABEL, name);
+		xf_tui_format_vcpu(name, size, lane->owner);
+	return name;
+}
+
+/* Where the lanes begin: behind the longest name. */
+static int lanes_from(const struct xf_tui_grid *grid, const struct fork_data *d)
+{
+	int most = 7;
+
+	for (int i = 0; i < d->nlanes; i++) {
+		char name[24];
+		int width = xf_tui_width(grid, lane_name(&d->lanes[i], name, sizeof(name)));
+
+		most = width > most ? width : most;
+	}
+	return most + 2;
+}
+
+/* open: when a page was unhooked; NULL = not to be shown here. */
+static void draw_lane(
+	struct xf_tui_grid *grid, const struct lane *lane, const bool *open, int x, int y)
+{
+	int width = grid->width - x;
+	char name[24];
+
+	xf_tui_put(grid, 1, y, x - 2, XF_TUI_LABEL, lane_name(lane, name, sizeof(name)));
 	width = width > BUCKETS ? BUCKETS : width;
 	for (int i = 0; i < width; i++) {
 		int first = i * BUCKETS / width, last = (i + 1) * BUCKETS / width;
@@ -624,11 +660,12 @@ static void fork_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int y
 	xf_tui_units_span(&view->ui->units, d->tsc_end - d->tsc_start, span, sizeof(span));
 	if (rows > 2)
 		xf_tui_putf(grid, 1, y + 2, grid->width - 1, XF_TUI_LABEL,
-			"timeline, %s %s from left to right%s", span,
+			"timeline, %s %s from left to right%s%s", span,
 			xf_tui_units_span_name(&view->ui->units),
+			lanes_shown(d, text, sizeof(text)),
 			d->next <= d->last_event ? " (reading ...)" : "");
 	for (int i = 0; i < d->nlanes && 3 + i < rows; i++)
-		draw_lane(grid, &d->lanes[i], i ? NULL : d->open, y + 3 + i);
+		draw_lane(grid, &d->lanes[i], i ? NULL : d->open, lanes_from(grid, d), y + 3 + i);
 	if (rows > 3 + d->nlanes)
 		draw_spent(view, grid, y + 3 + d->nlanes);
 }

@@ -175,16 +175,9 @@ static int end_stream(struct xf_reader *r, struct xf_error *err)
 /* Doubts that only the whole stream shows. */
 static void finish(struct xf_reader *r)
 {
-	uint32_t highest = 0;
-
 	r->done = true;
 	if (r->stream.records && !r->stream.scheduled)
 		xf_doubt_add(r->stream.doubts, XF_DOUBT_NO_SCHED, 1, 0, 0);
-	for (size_t i = 0; i < r->nactive; i++)
-		if (r->active[i]->id > highest)
-			highest = r->active[i]->id;
-	if (r->nactive && highest + 1 > r->nactive)
-		xf_doubt_add(r->stream.doubts, XF_DOUBT_PCPU_HOLES, highest + 1 - r->nactive, 0, 0);
 }
 
 int xf_reader_next(struct xf_reader *r, struct xf_event *event, struct xf_error *err)
