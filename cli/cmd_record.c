@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,7 @@ struct record {
 	bool dry; /* the reader has used all that it was given */
 	char *drain_path;
 	struct xf_newfile *raw; /* NULL = not wanted */
+	bool restored;		/* the drain, or its guard, left Xen as it found it */
 	char failure[1024];	/* what the drain said, class cut off */
 	bool failed, usage;
 	char news[4096]; /* line of the status channel that is not whole yet */
@@ -179,6 +181,8 @@ static void hear(struct record *r, char *line)
 	} else if (!strcmp(line, "state")) {
 		if (!strcmp(value, "running") && !r->ran)
 			r->ran = xf_clock_seconds();
+	} else if (!strcmp(line, "tracing_left")) {
+		r->restored = true;
 	} else if (!strcmp(line, "warning")) {
 		clear_line(r);
 		xf_warn("%s", value);
@@ -447,6 +451,7 @@ static int capture(struct record *r, struct xf_error *err)
 static int producer_result(struct record *r, bool ours, bool *whole, struct xf_error *err)
 {
 	double deadline = xf_clock_seconds() + STOP_MS / 1000.0;
+	struct pollfd news = {.fd = r->producer.news, .events = POLLIN};
 	int status;
 
 	while (!xf_child_ended(&r->producer) && xf_clock_seconds() < deadline) {
@@ -456,8 +461,13 @@ static int producer_result(struct record *r, bool ours, bool *whole, struct xf_e
 		usleep(10000);
 	}
 	listen_drain(r);
-	xf_child_close(&r->producer);
 	status = r->producer.wait_status;
+	/* its guard tells when it has restored Xen, and is gone then */
+	while (r->drain && WIFSIGNALED(status) && xf_clock_seconds() < deadline &&
+		!(poll(&news, 1, 10) > 0 && news.revents & (POLLHUP | POLLERR)))
+		listen_drain(r);
+	listen_drain(r);
+	xf_child_close(&r->producer);
 	if (ours)
 		return 0;
 	if (r->failed)
@@ -465,8 +475,11 @@ static int producer_result(struct record *r, bool ours, bool *whole, struct xf_e
 	if (WIFSIGNALED(status) && !r->stopped && r->drain)
 		return xf_fail(err, XF_IO,
 			"xenfault-drain was killed by signal %d, the capture is marked as cut short.  "
-			"Tracing is still on in Xen; this turns it off: %s --off",
-			WTERMSIG(status), r->drain_path);
+			"%s: %s --off",
+			WTERMSIG(status),
+			r->restored ? "Xen is as it was found: its guard saw to that.  If in doubt"
+				    : "Tracing is still on in Xen; this turns it off",
+			r->drain_path);
 	*whole = r->stopped || (WIFEXITED(status) && !WEXITSTATUS(status));
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (!r->reader && xf_stop_requested())

@@ -90,7 +90,7 @@ class Run:
             time.sleep(0.005)
         return self
 
-    def finish(self):
+    def finish(self, killed=False):
         """Waits for the end; returns self, so that a case reads as one line."""
         if self.process.stdout and not self.process.stdout.closed:
             self.read_stream()
@@ -103,12 +103,12 @@ class Run:
             thread.join(LIMIT)
         self.log = open(self.log_path).read().splitlines()
         os.unlink(self.log_path)
-        check(self.exit >= 0, f"killed by signal {-self.exit}: {self.stderr.decode()}")
+        check(killed or self.exit >= 0, f"killed by signal {-self.exit}: {self.stderr.decode()}")
         return self
 
-    def stop(self, number=signal.SIGTERM):
+    def stop(self, number=signal.SIGTERM, killed=False):
         self.process.send_signal(number)
-        return self.finish()
+        return self.finish(killed)
 
     def get(self, key):
         """The last value of a key."""
@@ -472,6 +472,33 @@ def signals_end_it():
             check(time.monotonic() - before < SOON, f"{number}: {time.monotonic() - before:.2f} s")
             equal([run.exit, run.get("end")], [0, "signal"], f"{number}")
             equal(sequences(run.stream), truth(run), "records")
+
+
+HARMLESS = {"SIGCHLD", "SIGCLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGPIPE", "SIGXFSZ", "SIGTSTP", "SIGSTOP", "SIGTTIN",
+            "SIGTTOU"}
+
+
+@case
+def every_signal_restores():
+    """Those that can be caught end it; after the others, and SIGKILL, the guard does what is left to do."""
+    for number in signal.valid_signals():
+        name = signal.Signals(number).name if number < 32 else f"SIGRTMIN+{number - 34}"
+        if name in HARMLESS or number > 36:
+            continue
+        run = Run("-S", 4, PRODUCER="calm")
+        run.read_stream()
+        run.wait_running()
+        run.stop(number, killed=True)
+        check(run.get("tracing_left") == "off", f"{name}: {run.lines[-5:]}")
+        run.restored()
+
+
+@case
+def guard_restores_what_was_found():
+    run = Run(PAGES=8, ON=1, PRODUCER="calm")
+    run.read_stream()
+    run.wait_running()
+    run.stop(signal.SIGKILL, killed=True).restored(run.get("tracing_found"))
 
 
 @case

@@ -317,8 +317,19 @@ def child_of(pid):
 def _():
     r = Record("-S", "16", PRODUCER="calm").wait_for_database()
     os.kill(child_of(r.process.pid), signal.SIGKILL)
+    r.finish(3).restored().valid(0)
+    assert "as it was found" in r.said and f"{os.path.realpath(BUILD)}/xenfault-drain --off" in r.said, r.said
+    r.gone()
+
+
+@case("record: kill -9 of xenfault-drain and its guard: tracing is on, the remedy is told")
+def _():
+    r = Record("-S", "16", PRODUCER="calm").wait_for_database()
+    drain = child_of(r.process.pid)
+    os.kill(child_of(drain), signal.SIGKILL)
+    os.kill(drain, signal.SIGKILL)
     r.finish(3).valid(0)
-    assert f"{os.path.realpath(BUILD)}/xenfault-drain --off" in r.said, r.said
+    assert f"still on in Xen; this turns it off: {os.path.realpath(BUILD)}/xenfault-drain --off" in r.said, r.said
     r.gone()
 
 

@@ -3,7 +3,8 @@
  * xenfault-drain, the privileged part: the only file that talks to Xen's libraries.
  * In: Xen's trace rings, which are shared memory and not trusted.  Out: on stdout xentrace's stream
  * of windows; on --status-fd lines key=value about what was found (without it, errors and warnings
- * on stderr).  On the way out, tracing and the event mask are as they were.
+ * on stderr).  On the way out, tracing and the event mask are as they were: where it is killed, a second
+ * process (guard.h) sees to that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 #include <xentoollog.h>
 #include <xen/trace.h>
 
+#include "collector/drain/guard.h"
 #include "collector/drain/options.h"
 #include "collector/drain/host.h"
 #include "collector/drain/ring.h"
@@ -52,6 +54,7 @@ struct drain {
 	bool found_on;
 	struct xf_ring *rings;
 
+	struct xf_guard guard;
 	bool touched; /* masks or state in Xen are ours: restore them */
 	bool quiet;   /* tracing has been turned off */
 	bool reader_gone;
@@ -172,6 +175,22 @@ static int get_info(struct drain *d, struct xen_sysctl_tbuf_op *info)
 	return fail_call(d, "asking for the trace buffers");
 }
 
+/* What the guard needs to know to restore Xen. */
+struct left {
+	uint32_t found_events;
+	unsigned pages;
+	bool found_on;
+};
+
+static void touch(struct drain *d)
+{
+	struct left left = {
+		.found_events = d->found_events, .pages = d->pages, .found_on = d->found_on};
+
+	xf_guard_note(&d->guard, &left, sizeof(left));
+	d->touched = true;
+}
+
 static int set_masks(struct drain *d, uint32_t events, const struct xf_cpulist *cpus)
 {
 	int size = xc_get_cpumap_size(d->xch), ret;
@@ -181,7 +200,7 @@ static int set_masks(struct drain *d, uint32_t events, const struct xf_cpulist *
 		return fail_call(d, "asking for the number of CPUs");
 	for (int i = 0; i < size; i++)
 		map[i] = cpus->all ? 0xff : i < XF_CPULIST_MAX / 8 ? cpus->bits[i] : 0;
-	d->touched = true;
+	touch(d);
 	ret = xc_tbuf_set_cpu_mask(d->xch, map);
 	free(map);
 	if (ret)
@@ -614,6 +633,29 @@ static void restore(struct drain *d)
 			"the CPU mask is open for all CPUs now: Xen does not tell what it was");
 }
 
+/* In the guard, after this process was killed. */
+static void restore_for_it(void *data, const void *note, size_t size)
+{
+	struct drain *d = data;
+	struct left left;
+
+	if (size != sizeof(left))
+		return;
+	memcpy(&left, note, sizeof(left));
+	d->xch = xc_interface_open(&silent, &silent, 0);
+	if (!d->xch) {
+		fail_open(d);
+		return;
+	}
+	d->found_events = left.found_events;
+	d->found_on = left.found_on;
+	d->pages = left.pages;
+	d->o.cpus.all = true;
+	d->touched = true;
+	restore(d);
+	xc_interface_close(d->xch);
+}
+
 /* --off: what is left to do after a drain that was killed. */
 static void turn_all_off(struct drain *d)
 {
@@ -625,7 +667,9 @@ static void turn_all_off(struct drain *d)
 
 static void prepare_process(struct drain *d)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM};
+	/* all that would end it and can be told from a fault of its own */
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2,
+		SIGXCPU, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT};
 	struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART: writes end */
 	struct stat in;
 
@@ -633,6 +677,7 @@ static void prepare_process(struct drain *d)
 		sigaction(signals[i], &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGTSTP, SIG_IGN); /* stopped, it would lose records, and heed no other signal */
 	fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20); /* fails where it is no pipe */
 	d->watch_stdin = d->o.status_fd >= 0 && fstat(STDIN_FILENO, &in) == 0 &&
 			 (S_ISFIFO(in.st_mode) || S_ISSOCK(in.st_mode));
@@ -640,7 +685,7 @@ static void prepare_process(struct drain *d)
 
 int main(int argc, char **argv)
 {
-	struct drain d = {0};
+	struct drain d = {.guard.fd = -1};
 	struct xf_error err = {0};
 
 	if (xf_drain_options_parse(&d.o, argc, argv, &err))
@@ -654,9 +699,13 @@ int main(int argc, char **argv)
 	prepare_process(&d);
 	if (d.o.action == XF_DRAIN_OFF)
 		turn_all_off(&d);
+	else if (xf_guard_start(&d.guard, d.o.status_fd, restore_for_it, &d))
+		fail(&d, XF_INTERNAL, "memory",
+			"cannot start the process that guards Xen's state: %s", strerror(errno));
 	else if (start(&d) == 0)
 		run(&d);
 	restore(&d);
+	xf_guard_release(&d.guard);
 	if (d.lost)
 		say(&d, "warning",
 			"%llu records were lost; pages of buffer for each CPU: %u (asked for with -S: %lu).  "
