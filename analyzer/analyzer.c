@@ -126,18 +126,37 @@ static int break_vcpus(struct xf_analyzer *a, struct xf_domain *d, enum xf_end w
 }
 
 /* Records of one pCPU were lost: up to event->tsc anything may have happened there. */
+/* The domain has an event: it comes before those that have had none since. */
+static void touch(struct xf_analyzer *a, struct xf_domain *d)
+{
+	d->last_event = a->event_id;
+	if (d == a->newest)
+		return;
+	if (d->newer)
+		d->newer->older = d->older;
+	if (d->older)
+		d->older->newer = d->newer;
+	d->newer = NULL;
+	d->older = a->newest;
+	if (a->newest)
+		a->newest->newer = d;
+	a->newest = d;
+}
+
 static int lost(struct xf_analyzer *a, const struct xf_event *event)
 {
-	uint64_t *ended = xf_map_put(&a->losses, event->pcpu), id, value;
-	size_t cursor = 0;
+	uint64_t *ended = xf_map_put(&a->losses, event->pcpu);
+	uint64_t *before = xf_map_put(&a->loss_events, event->pcpu);
+	int64_t last;
 	int code = 0;
 
-	if (!ended)
+	if (!ended || !before)
 		return xf_fail_nomem(a->err);
 	*ended = event->tsc;
-	while (!code && xf_map_next(&a->domains, &cursor, &id, &value)) {
-		struct xf_domain *d = (struct xf_domain *)(uintptr_t)value;
-
+	last = (int64_t)*before;
+	*before = (uint64_t)a->event_id;
+	/* to those without an event since the loss before there, nothing new can have happened */
+	for (struct xf_domain *d = a->newest; d && !code && d->last_event >= last; d = d->older) {
 		if (!d->known && d->id != event->pcpu)
 			continue;
 		xf_episode_lost(d);
@@ -425,6 +444,7 @@ int xf_analyzer_event(
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
+	touch(a, v->domain);
 	code = xf_pause_event(a, v, event);
 	if (!code)
 		code = xf_episode_event(a, v->domain, event);
@@ -484,6 +504,17 @@ int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
 	return code ? code : xf_analyzer_flush(a, err);
 }
 
+static void free_forks(struct xf_fork *fork)
+{
+	while (fork) {
+		struct xf_fork *next = fork->next;
+
+		xf_map_free(&fork->pages);
+		free(fork);
+		fork = next;
+	}
+}
+
 static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 {
 	uint64_t key, value;
@@ -496,13 +527,8 @@ static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 	cursor = 0;
 	while (xf_map_next(&d->hooked, &cursor, &key, &value))
 		free((void *)(uintptr_t)value);
-	while (d->forks) {
-		struct xf_fork *next = d->forks->next;
-
-		xf_map_free(&d->forks->pages);
-		free(d->forks);
-		d->forks = next;
-	}
+	free_forks(d->forks);
+	free_forks(d->ended);
 	xf_shadow_free(d);
 	xf_cow_free(d);
 	xf_spurious_free(d);
@@ -529,6 +555,8 @@ void xf_analyzer_free(struct xf_analyzer *a)
 		free_domain(a, (struct xf_domain *)(uintptr_t)value);
 	xf_map_free(&a->domains);
 	xf_map_free(&a->losses);
+	xf_map_free(&a->loss_events);
+	xf_map_free(&a->forks);
 	xf_map_free(&a->superpages);
 	xf_map_free(&a->cow);
 	xf_map_free(&a->cow_new);

@@ -296,25 +296,28 @@ int xf_cow_break(
 	return broken(a, claim, slot);
 }
 
+/* So many address spaces are asked which of them a fault belongs to, the newest first. */
+#define MOST_TABLES 4096
+
 int xf_cow_reuse(struct xf_analyzer *a, struct xf_vcpu *v)
 {
 	uint64_t *head = xf_map_get(&v->domain->by_base, v->fault_va & ~0x1fffffull);
 	struct xf_pt_page *p = head ? (struct xf_pt_page *)(uintptr_t)*head : NULL;
-	unsigned slot = v->fault_va >> 12 & 511, n = 0;
+	unsigned slot = v->fault_va >> 12 & 511, n = 0, looked = 0;
 	struct xf_claim *newest = NULL;
 
 	/*
 	 * The record does not show the slot.  Whose table it is: one where the slot is still protected;
 	 * a child that breaks it while its parent has not does so by copy, which shows.
 	 */
-	for (; p; p = p->next_same_base) {
+	for (; p && looked < MOST_TABLES; p = p->next_same_base, looked++) {
 		struct xf_claim *c = claim_on(p, slot);
 
 		n += c != NULL;
 		if (c && (!newest || c->event > newest->event))
 			newest = c;
 	}
-	a->findings[XF_FINDING_COW_GUESS] += n > 1;
+	a->findings[XF_FINDING_COW_GUESS] += n > 1 || p;
 	return broken(a, newest, slot);
 }
 

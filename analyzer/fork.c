@@ -45,17 +45,62 @@ static bool continues(struct xf_fork *fork, const struct xf_write *w)
 	return lane && lane->page == w->page && w->va > lane->va;
 }
 
-static void unlink_fork(struct xf_domain *d, struct xf_fork *fork)
+static void take_out(struct xf_domain *d, struct xf_fork *fork)
 {
-	for (struct xf_fork **f = &d->forks; *f; f = &(*f)->next) {
-		if (*f == fork) {
-			*f = fork->next;
-			break;
-		}
+	if (fork->prev)
+		fork->prev->next = fork->next;
+	else
+		*(fork->ended ? &d->ended : &d->forks) = fork->next;
+	if (fork->next)
+		fork->next->prev = fork->prev;
+}
+
+static void put_in(struct xf_domain *d, struct xf_fork *fork)
+{
+	struct xf_fork **head = fork->ended ? &d->ended : &d->forks;
+
+	fork->prev = NULL;
+	fork->next = *head;
+	if (*head)
+		(*head)->prev = fork;
+	*head = fork;
+}
+
+static void set_maybe(struct xf_fork *fork, struct xf_fork *maybe)
+{
+	if (fork->maybe)
+		fork->maybe->awaited--;
+	fork->maybe = maybe;
+	if (maybe)
+		maybe->awaited++;
+}
+
+/* The next fork that waits for this one's fate, of those behind `after` (NULL = from the first on). */
+static struct xf_fork *waiting_for(
+	const struct xf_domain *d, const struct xf_fork *fork, const struct xf_fork *after)
+{
+	struct xf_fork *f = after ? after->next : d->forks;
+
+	if (!fork->awaited)
+		return NULL;
+	for (bool last = after && after->ended;; last = true, f = d->ended) {
+		for (; f; f = f->next)
+			if (f->maybe == fork)
+				return f;
+		if (last)
+			return NULL;
 	}
-	for (struct xf_fork *f = d->forks; f; f = f->next)
-		if (f->maybe == fork)
-			f->maybe = NULL;
+}
+
+static void unlink_fork(struct xf_analyzer *a, struct xf_domain *d, struct xf_fork *fork)
+{
+	struct xf_fork *f;
+
+	xf_map_remove(&a->forks, (uint64_t)fork->id);
+	take_out(d, fork);
+	while ((f = waiting_for(d, fork, NULL)))
+		set_maybe(f, NULL);
+	set_maybe(fork, NULL);
 }
 
 /* Writes the row and frees, or forgets a walk that changed nothing. */
@@ -65,7 +110,7 @@ static int write_fork(struct xf_analyzer *a, struct xf_fork *fork)
 	bool lone_shadow = fork->has_shadow && fork->npages < 2;
 	int code;
 
-	unlink_fork(d, fork);
+	unlink_fork(a, d, fork);
 	/* of a shadow guest one page alone says nothing: anything may write to it */
 	if ((!fork->costs.ptes && !fork->has_shadow && !fork->cut) || lone_shadow) {
 		xf_flush_add(a->flushes, fork->flushes);
@@ -91,9 +136,8 @@ int xf_fork_settle(struct xf_analyzer *a, struct xf_fork *fork)
 {
 	if (!fork->ended || fork->open || same_walk_waits(fork))
 		return 0;
-	for (struct xf_fork *f = fork->first_vcpu->domain->forks; f; f = f->next)
-		if (f->maybe == fork && f != fork)
-			a->findings[XF_FINDING_FORK_UNDECIDED] += f->doubt == NULL;
+	for (struct xf_fork *f = NULL; (f = waiting_for(fork->first_vcpu->domain, fork, f));)
+		a->findings[XF_FINDING_FORK_UNDECIDED] += f->doubt == NULL;
 	return write_fork(a, fork);
 }
 
@@ -117,24 +161,24 @@ static int end_runs(struct xf_analyzer *a, struct xf_fork *fork, enum xf_end why
 
 static int end_fork(struct xf_analyzer *a, struct xf_fork *fork, enum xf_end why)
 {
+	struct xf_domain *d = fork->first_vcpu->domain;
 	struct xf_vcpu *v = fork->vcpu;
+	struct xf_fork *f;
 	int code;
 
 	if (fork->ended)
 		return 0;
+	take_out(d, fork);
 	fork->ended = true;
+	put_in(d, fork);
 	fork->ended_by = why;
 	if (v->fork == fork)
 		v->fork = NULL;
 	code = end_runs(a, fork, why);
 	/* those that waited for this one's fate are on their own now */
-	for (struct xf_fork *f = fork->first_vcpu->domain->forks, *next; f && !code; f = next) {
-		next = f->next;
-		if (f->maybe != fork)
-			continue;
-		f->maybe = NULL;
+	while (!code && (f = waiting_for(d, fork, NULL))) {
+		set_maybe(f, NULL);
 		code = xf_fork_settle(a, f);
-		next = fork->first_vcpu->domain->forks == f ? NULL : next;
 	}
 	return code ? code : xf_fork_settle(a, fork);
 }
@@ -143,11 +187,14 @@ static struct xf_fork *new_fork(
 	struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	struct xf_fork *fork = calloc(1, sizeof(*fork));
+	uint64_t *slot = fork ? xf_map_put(&a->forks, (uint64_t)a->next_fork + 1) : NULL;
 
-	if (!fork) {
+	if (!slot) {
+		free(fork);
 		xf_fail_nomem(a->err);
 		return NULL;
 	}
+	*slot = (uintptr_t)fork;
 	fork->id = ++a->next_fork;
 	fork->first_vcpu = fork->vcpu = v;
 	fork->tsc_start = fork->tsc_end = event->tsc;
@@ -155,8 +202,7 @@ static struct xf_fork *new_fork(
 	if (v->flushes[0][XF_REACH_ALL].n && v->flush_event[0] < fork->first_event)
 		fork->first_event = v->flush_event[0];
 	fork->cut = v->cut;
-	fork->next = v->domain->forks;
-	v->domain->forks = fork;
+	put_in(v->domain, fork);
 	v->fork = fork;
 	a->findings[XF_FINDING_UNOWNED] += !v->known;
 	return fork;
@@ -313,7 +359,7 @@ int xf_fork_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_writ
 		fork = new_fork(a, v, event);
 		if (!fork)
 			return -XF_INTERNAL;
-		fork->maybe = maybe;
+		set_maybe(fork, maybe);
 	}
 	*out = fork;
 	return walk(a, fork, v, w, event);
@@ -415,49 +461,53 @@ static int join_moved(struct xf_analyzer *a, struct xf_fork *first, struct xf_fo
 	first->last_event = rest->last_event;
 	first->has_emulated |= rest->has_emulated;
 	first->ended_by = rest->ended_by;
+	take_out(rest->first_vcpu->domain, first);
 	first->ended = true;
+	put_in(rest->first_vcpu->domain, first);
 	first->doubt = "goes on on another vCPU, by elimination";
 	a->findings[XF_FINDING_FORK_MOVED]++;
-	unlink_fork(rest->first_vcpu->domain, rest);
+	unlink_fork(a, rest->first_vcpu->domain, rest);
 	xf_map_free(&rest->pages);
 	free(rest);
 	return code;
 }
 
+/* The one fork that ended in a pin and may be the rest of this one; NULL = none, or several. */
+static struct xf_fork *only_rest(const struct xf_domain *d, const struct xf_fork *fork)
+{
+	struct xf_fork *rest = NULL;
+
+	for (struct xf_fork *r = NULL; (r = waiting_for(d, fork, r));) {
+		if (!r->ended || r->ended_by != XF_END_PIN || r->open)
+			continue;
+		if (rest)
+			return NULL;
+		rest = r;
+	}
+	return rest;
+}
+
 int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d)
 {
+	struct xf_fork *f, *next;
 	int code = 0;
 
-	for (struct xf_fork *f = d->forks, *next; f && !code; f = next) {
-		struct xf_fork *rest = NULL;
-		unsigned n = 0;
+	for (f = d->forks; f && !code; f = next) {
+		struct xf_fork *rest = f->suspended && !f->maybe_pinned ? only_rest(d, f) : NULL;
 
-		next = f->next;
-		if (f->ended || !f->suspended || f->maybe_pinned)
-			continue;
-		for (struct xf_fork *r = d->forks; r; r = r->next) {
-			if (r->maybe == f && r->ended && r->ended_by == XF_END_PIN && !r->open) {
-				rest = r;
-				n++;
-			}
-		}
-		if (n != 1)
-			continue;
-		if (next == rest)
-			next = rest->next;
-		code = join_moved(a, f, rest);
+		next = f->next; /* the rest has ended: it is in the other list */
+		if (rest)
+			code = join_moved(a, f, rest);
 	}
-	while (d->forks && !code) {
-		struct xf_fork *f = d->forks;
-
-		f->maybe = NULL;
-		if (f->ended) {
-			code = end_runs(a, f, f->ended_by);
-			if (!code)
-				code = write_fork(a, f);
-		} else {
-			code = end_fork(a, f, f->maybe_pinned ? XF_END_PIN : XF_END_END);
-		}
+	while (!code && (f = d->forks)) {
+		set_maybe(f, NULL);
+		code = end_fork(a, f, f->maybe_pinned ? XF_END_PIN : XF_END_END);
+	}
+	while (!code && (f = d->ended)) {
+		set_maybe(f, NULL);
+		code = end_runs(a, f, f->ended_by);
+		if (!code)
+			code = write_fork(a, f);
 	}
 	return code;
 }

@@ -100,20 +100,21 @@ static int returned(struct xf_analyzer *a, struct xf_vcpu *v, uint64_t tsc)
  * another vCPU or for one.
  */
 /* The hook is closed already, its row is written; its fork may still be open. */
-static int charge(struct xf_analyzer *a, struct xf_domain *d, const struct xf_hook_history *last)
+static int charge(struct xf_analyzer *a, const struct xf_hook_history *last)
 {
 	int code = xf_rows_add_sequence_spurious(a, last->sequence_id);
+	uint64_t *slot;
+	struct xf_fork *f;
 
 	if (code || !last->fork_id)
 		return code;
-	for (struct xf_fork *f = d->forks; f; f = f->next) {
-		if (f->id != last->fork_id)
-			continue;
-		f->costs.spurious++;
-		f->costs.faults++;
-		return 0;
-	}
-	return xf_rows_add_fork_spurious(a, last->fork_id);
+	slot = xf_map_get(&a->forks, (uint64_t)last->fork_id);
+	if (!slot)
+		return xf_rows_add_fork_spurious(a, last->fork_id);
+	f = (struct xf_fork *)(uintptr_t)*slot;
+	f->costs.spurious++;
+	f->costs.faults++;
+	return 0;
 }
 
 int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
@@ -137,7 +138,7 @@ int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct 
 		owner = last->rehooker != v ? last->rehooker : last->owner;
 		other = last->event;
 		since = last->rehooked;
-		code = charge(a, v->domain, last);
+		code = charge(a, last);
 		if (code)
 			return code;
 	}
@@ -184,7 +185,7 @@ int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 			last->event, (int64_t)(event->tsc - last->rehooked),
 			*word & bit ? "certain" : "likely");
 		if (!code)
-			code = charge(a, v->domain, last);
+			code = charge(a, last);
 	}
 	return code;
 }

@@ -73,7 +73,7 @@ struct xf_lane {
 #define XF_LANES 4
 
 struct xf_fork {
-	struct xf_fork *next; /* in the domain's list */
+	struct xf_fork *next, *prev; /* in one of the domain's lists */
 	int64_t id;
 	struct xf_vcpu *first_vcpu, *vcpu; /* where it began, where it is */
 	struct xf_lane lanes[XF_LANES];
@@ -94,6 +94,7 @@ struct xf_fork {
 	uint64_t suspended_at; /* cycles */
 	bool maybe_pinned;     /* a pin that may be its own */
 	struct xf_fork *maybe; /* an open fork that this one may be the rest of */
+	unsigned awaited;      /* forks whose maybe this one is */
 	struct xf_flushes flushes[XF_CAUSES][XF_REACHES];
 	bool cut, ended;
 	enum xf_end ended_by;
@@ -210,7 +211,11 @@ struct xf_domain {
 	struct xf_map last_hook;  /* VA >> 21 -> struct xf_hook_history */
 	struct xf_change *changes; /* the last XF_CHANGES, made for faults: spurious.c */
 	uint64_t nchanges;
-	struct xf_fork *forks;	/* open ones */
+	struct xf_fork *forks; /* those that have not ended: few */
+	struct xf_fork *
+		ended; /* those that wait for a page to be closed, or for another fork: any number */
+	struct xf_domain *newer, *older; /* by their last event: xf_analyzer.newest */
+	int64_t last_event;
 	struct xf_map floating; /* pCPU -> struct xf_queue: shadow.c */
 	size_t nfloating;
 	struct xf_episode *episode; /* in shadow mode: episode.c */
@@ -281,6 +286,9 @@ struct xf_analyzer {
 	uint64_t domctl;		   /* TSC of the last one, 0 = none */
 	const struct xf_vcpu *domctl_vcpu; /* whose, NULL = none yet */
 	int64_t page_row;		   /* last row of episode_page */
+	struct xf_map forks;		   /* fork_id -> struct xf_fork, until its row is written */
+	struct xf_domain *newest;	   /* with the last event; older ones follow */
+	struct xf_map loss_events;	   /* pCPU -> event of the last loss there */
 	struct xf_map superpages;	   /* see hap.c */
 	int64_t event_id;		   /* the current event */
 	struct xf_vcpu *last;		   /* whose the event before it was, NULL = none */
