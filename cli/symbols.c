@@ -18,6 +18,8 @@
 #define LAST_BYTES    4096u
 #define LONGEST_BYTES (1u << 20)
 #define NO_PARENT     UINT32_MAX
+#define MOST_NAME     1024 /* bytes; a kernel's are at most 511 */
+#define MOST_NESTED   16   /* functions within functions: beyond, those in between are left out */
 
 /* Of two names for one address the lower rank wins. */
 enum rank { RANK_BORDER, RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_LABEL, RANK_END };
@@ -29,6 +31,7 @@ struct symbol {
 	uint32_t module;       /* 0 = the kernel itself */
 	uint8_t rank;
 	uint8_t underscores;
+	uint8_t depth; /* how many it lies in */
 };
 
 struct xf_symbols {
@@ -110,8 +113,14 @@ static bool add_name(struct xf_symbols *s, const char *name, size_t length, uint
 static int add(struct xf_symbols *s, const char *name, uint64_t address, uint64_t size,
 	enum rank rank, uint32_t module, struct xf_error *err)
 {
+	char cut[MOST_NAME + 4];
 	struct symbol *symbol;
 
+	if (strnlen(name, MOST_NAME + 1) > MOST_NAME) {
+		memcpy(cut, name, MOST_NAME);
+		memcpy(cut + MOST_NAME, "...", 4);
+		name = cut;
+	}
 	if (s->count == s->room) {
 		size_t room = s->room ? s->room * 2 : 1024;
 		struct symbol *bigger = NULL;
@@ -205,7 +214,10 @@ static void set_ends(struct xf_symbols *s)
 		symbol->end = is_end(symbol) ? symbol->address : add_capped(symbol->address, bytes);
 		while (outer != NO_PARENT && s->table[outer].end <= symbol->address)
 			outer = s->table[outer].parent;
+		while (outer != NO_PARENT && s->table[outer].depth == MOST_NESTED)
+			outer = s->table[outer].parent;
 		symbol->parent = outer;
+		symbol->depth = outer == NO_PARENT ? 0 : (uint8_t)(s->table[outer].depth + 1);
 		s->named += !is_end(symbol);
 	}
 }
