@@ -225,6 +225,8 @@ static int page_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	v->fault_va = event->va;
 	v->fault_error = event->error_code;
 	v->fault_event = a->event_id;
+	if (event->has & XF_HAS_VA)
+		xf_spurious_repeated(a, v, event);
 	if (!(event->has & XF_HAS_VA) || !user_address(event))
 		return 0;
 	code = xf_spurious_fault(a, v, event);

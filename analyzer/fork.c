@@ -205,6 +205,11 @@ static struct xf_fork *new_fork(
 	put_in(v->domain, fork);
 	v->fork = fork;
 	a->findings[XF_FINDING_UNOWNED] += !v->known;
+	/* no guest runs there: the records of who runs are wrong or missing */
+	if (v->known && v->domain->id == XF_DOMID_IDLE) {
+		fork->doubt = "written while no guest ran: whose it is is not known";
+		a->findings[XF_FINDING_IDLE_FORKS]++;
+	}
 	return fork;
 }
 

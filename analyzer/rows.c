@@ -92,6 +92,8 @@ static const struct {
 	[XF_FINDING_AGING] = {"aging",
 		"writes that cleared the accessed bit of read-only entries: memory is being reclaimed or its use"
 		" measured; they are no forks"},
+	[XF_FINDING_IDLE_FORKS] = {"idle_forks",
+		"forks while no guest ran: the records of who runs are wrong or missing"},
 	[XF_FINDING_LOOP] = {"fault_loop",
 		"times a vCPU took the same fault over and over without progress"},
 	[XF_FINDING_FLOATING] = {"floating",

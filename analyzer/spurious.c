@@ -147,6 +147,21 @@ int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct 
 		(int64_t)(event->tsc - since), "certain");
 }
 
+void xf_spurious_repeated(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_repeats *r = &v->repeats;
+
+	if (!r->changed && r->page == event->va >> 12 && r->error_code == event->error_code &&
+		r->rip == (event->has & XF_HAS_RIP ? event->rip : 0)) {
+		if (++r->n == LOOP)
+			a->findings[XF_FINDING_LOOP]++;
+		return;
+	}
+	*r = (struct xf_repeats){.page = event->va >> 12,
+		.rip = event->has & XF_HAS_RIP ? event->rip : 0,
+		.error_code = event->error_code};
+}
+
 int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	struct xf_handler *h = &v->handler;
@@ -155,13 +170,6 @@ int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	int code = 0;
 
 	/* a fault in the handler of another one: the first one's end cannot be told any more */
-	if (h->event && h->va >> 12 == event->va >> 12 && h->error_code == event->error_code &&
-		!h->changed) {
-		if (++h->repeats == LOOP)
-			a->findings[XF_FINDING_LOOP]++;
-	} else {
-		h->repeats = 0;
-	}
 	h->open = true;
 	h->changed = h->interrupted = false;
 	h->returned = 0;
@@ -215,6 +223,7 @@ int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf
 	struct xf_handler *h = &v->handler;
 	struct xf_domain *d = v->domain;
 
+	v->repeats.changed = true;
 	if (!h->open)
 		return 0;
 	if (!h->changed) {

@@ -108,10 +108,17 @@ struct xf_handler {
 	uint64_t returned; /* TSC of a return that may be its own or the interrupt's, 0 = none */
 	uint64_t va, tsc;
 	uint32_t error_code;
-	unsigned repeats;
 	uint64_t change; /* number of its change, from 1 */
 	int64_t event;
 	uint64_t before; /* TSC of the vCPU's last event before the fault */
+};
+
+/* The same fault in a row. */
+struct xf_repeats {
+	uint64_t page, rip;
+	uint32_t error_code;
+	bool changed; /* a page-table entry was, since */
+	unsigned n;
 };
 
 /* A PTE change made for a fault. */
@@ -143,6 +150,7 @@ struct xf_vcpu {
 	uint64_t tsc;	   /* of its last event */
 	uint64_t previous; /* of the one before, while an event is looked at */
 	struct xf_handler handler;
+	struct xf_repeats repeats;
 	uint64_t change; /* number of its change that is under way, from 1; 0 = none */
 	uint64_t domctl; /* TSC of the domctl hypercall it is in, 0 = none */
 	uint64_t split;	 /* region whose p2m entry of 2 MiB it split last, from 1; 0 = none since */
@@ -244,6 +252,7 @@ enum xf_finding {
 	XF_FINDING_UNOWNED,
 	XF_FINDING_SHADOW_FORKS,
 	XF_FINDING_FLOATING,
+	XF_FINDING_IDLE_FORKS,
 	XF_FINDING_LOOP,
 	XF_FINDING_COW_GUESS,
 	XF_FINDING_FRAMES,
@@ -385,6 +394,8 @@ void xf_cow_free(struct xf_domain *d);
 
 /* spurious.c: faults that another vCPU's work made needless */
 int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+/* Counts a fault that comes again and again at one place, at any address, without a change between. */
+void xf_spurious_repeated(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_spurious_change(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 void xf_spurious_other(struct xf_vcpu *v, const struct xf_event *event);

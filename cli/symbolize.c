@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/symbols.h"
+#include "collector/trace/doubt.h"
 #include "schemas/db.h"
 
 struct xf_namer {
@@ -69,6 +71,54 @@ const char *xf_namer_find(void *data, int domid, uint64_t rip, char *text, size_
 	return NULL;
 }
 
+/* Is it a function of Linux in which fork write-protects entries (with what the compiler puts inside)? */
+static bool copies_tables(const char *name)
+{
+	static const char *const starts[] = {"copy_", "__copy_", "dup_mm", "ptep_set_wrprotect",
+		"wrprotect_", "set_pte", "native_set_pte", "xen_set_pte", "xen_ptep_", "xen_pte_"};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strncmp(name, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Where most entries of forks were protected by an instruction that the files name as something else,
+ * they are of another kernel: said, and kept beside the result.
+ */
+static int check_build(sqlite3 *db, struct xf_error *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	char *sql = NULL;
+	int code = xf_db_exec(db, "DELETE FROM doubt WHERE code = 'symbols_other_build'", err);
+
+	if (!code)
+		code = xf_db_prepare(db, &stmt,
+			"SELECT symbol, count(*) FROM forks WHERE symbol IS NOT NULL"
+			" GROUP BY rtrim(symbol, '0123456789abcdefx') ORDER BY sum(ptes) DESC LIMIT 1",
+			err);
+	if (!code && (code = xf_db_step(stmt, err)) == 1) {
+		const char *name = xf_db_text(stmt, 0);
+
+		code = 0;
+		if (!copies_tables(name)) {
+			xf_warn("forks write-protect their entries in %s by these symbols, which is no "
+				"function of fork: the file is of another kernel build, or KASLR moves it "
+				"(--kaslr-offset)",
+				name);
+			sql = sqlite3_mprintf(
+				"INSERT INTO doubt (code, count, text) VALUES (%Q, %lld, %Q)",
+				xf_doubt_code(XF_DOUBT_OTHER_BUILD), sqlite3_column_int64(stmt, 1),
+				xf_doubt_text(XF_DOUBT_OTHER_BUILD));
+			code = sql ? xf_db_exec(db, sql, err) : xf_fail_nomem(err);
+		}
+	}
+	sqlite3_finalize(stmt);
+	sqlite3_free(sql);
+	return code;
+}
+
 int xf_symbolize(sqlite3 *db, const struct xf_options *options, struct xf_error *err)
 {
 	struct xf_namer *namer = NULL;
@@ -108,6 +158,8 @@ int xf_symbolize(sqlite3 *db, const struct xf_options *options, struct xf_error 
 			kernel);
 	sqlite3_finalize(select);
 	sqlite3_finalize(insert);
+	if (!code)
+		code = check_build(db, err);
 	xf_namer_free(namer);
 	return code;
 }

@@ -354,8 +354,53 @@ def known_ids_case(folder: Path) -> None:
     equal(database.one("SELECT records FROM trace"), len(noise) + trace.count(), "records")
 
 
+def alarms_case(folder: Path) -> None:
+    """The same fault over and over is a loop wherever the address is, unless an entry changes between."""
+    for address, code in ((0x7F0000001000, 6), (0xFFFFC90000123000, 2)):
+        for changed in (False, True):
+            trace = Trace()
+            trace.switch(0, Vcpu(1, 0))
+            for _ in range(40):
+                trace.page_fault(0, address, code, 0xFFFFFFFF81000000)
+                if changed:
+                    trace.hypercall(0, 1)
+                trace.hypercall(0, 23)
+            found = imported(folder, trace.bytes(), "--force").rows("SELECT count FROM finding WHERE code = 'fault_loop'")
+            equal(found, [] if changed else [(1,)], f"loops at {address:#x}, changed: {changed}")
+
+
+def idle_case(folder: Path) -> None:
+    """A guest's writes while the idle domain is current: a fork, with a doubt in its row and beside it."""
+    trace = Trace()
+    trace.switch(0, Vcpu(synth.IDLE, 0))
+    for page in range(3):
+        for slot in range(8):
+            trace.ptwr(0, 0xFFFF888001000000 + (page << 12) + 8 * slot, 0x1000 * (slot + 16) | 0x61, 0xFFFFFFFF81001000)
+    database = imported(folder, trace.bytes())
+    rows = database.rows("SELECT ptes, doubt FROM forks WHERE domid = ?", synth.IDLE)
+    equal(len(rows), 1, "forks")
+    check("no guest ran" in (rows[0][1] or ""), rows)
+    equal(database.one("SELECT count FROM finding WHERE code = 'idle_forks'"), 1, "finding")
+
+
+def other_build_case(folder: Path) -> None:
+    """Symbols of another kernel: forks in a function that copies nothing are said to be wrongly named."""
+    data, rip = scenarios.pv_fork(4, 8).trace.bytes(), None
+    rip = imported(folder, data).one("SELECT rip FROM forks ORDER BY ptes DESC LIMIT 1") & (1 << 64) - 1
+    for name, doubted in (("copy_page_range", 0), ("do_swap_page", 1)):
+        symbols = folder / "symbols"
+        symbols.write_text(f"{rip - 16:x} T {name}\n{rip + 4096:x} T end\n", encoding="ascii")
+        done = run("import", "--force", "-o", folder / "t.db", "--symbols", symbols, folder / "t.bin")
+        equal("another kernel build" in done.stderr, bool(doubted), done.stderr)
+        database = opened(folder / "t.db")
+        equal(database.one("SELECT count(*) FROM doubt WHERE code = 'symbols_other_build'"), doubted, name)
+
+
 def main() -> None:
     """All cases."""
+    run_case("alarm: fault loops", alarms_case)
+    run_case("alarm: a fork while no guest runs", idle_case)
+    run_case("alarm: symbols of another build", other_build_case)
     for name, story in scenarios.all_stories():
         run_case(name, story_case, story)
     for name, data in (

@@ -31,7 +31,11 @@
 		"no scheduler records, so domain and vCPU are unknown (class sched)", 0)           \
 	X(NO_OWNER, "no_owner", "events whose domain and vCPU are unknown", 0)                     \
 	X(LOSS_EMPTY, "loss_empty", "lost-records records that report 0 lost", 0)                  \
-	X(LOSS_TIME, "loss_time", "lost-records records whose first TSC is not before their own", 0)
+	X(LOSS_TIME, "loss_time", "lost-records records whose first TSC is not before their own",  \
+		0)                                                                                 \
+	X(OTHER_BUILD, "symbols_other_build",                                                      \
+		"forks in a function that copies no page tables: symbols of another kernel build", \
+		0)
 
 enum xf_doubt_code {
 #define X(id, code, text, incomplete) XF_DOUBT_##id,
