@@ -275,7 +275,7 @@ install: all
 	$(if $(man_pages),$(Q)$(put) $(to)/share/man/man5 $(O)/man/*.5)
 	$(if $(man_pages),$(Q)$(put) $(to)/share/bash-completion/completions $(O)/completions/xenfault)
 	$(if $(man_pages),$(Q)$(put) $(to)/share/zsh/site-functions $(O)/completions/_xenfault)
-	$(Q)$(put) $(doc) $(wildcard README.md) LICENSE docs/*.md
+	$(Q)$(put) $(doc) $(wildcard README.md) LICENSE SECURITY.md docs/*.md
 	$(Q)$(put) $(doc)/examples $(filter-out %.sh examples/profiles,$(wildcard examples/*))
 	$(Q)$(put) $(doc)/examples/profiles $(wildcard examples/profiles/*)
 	$(Q)install -D -m 755 -t $(doc)/examples examples/*.sh
