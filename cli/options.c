@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/suggest.h"
 
@@ -179,10 +180,17 @@ int xf_set_cpu_hz(
 				break;
 			}
 		}
-		if (!*end && hz >= 1e3 && hz <= 1e12) {
+		if (!strcasecmp(end, "hz"))
+			end += 2;
+		if (!*end && hz >= 1e6 && hz <= 1e12) {
 			*(uint64_t *)field = (uint64_t)(hz + 0.5);
 			return 0;
 		}
+		/* as Xen and xl info print it */
+		if (!*end && hz >= 1 && hz < 1e6)
+			return xf_fail(err, XF_USAGE,
+				"--cpu-hz %s: no TSC is so slow; %.10g MHz? Then it is --cpu-hz %.10gM",
+				value, hz >= 100 ? hz : hz * 1e3, hz >= 100 ? hz : hz * 1e3);
 	}
 	return xf_fail(err, XF_USAGE,
 		"--cpu-hz %s: cycles per second, such as 2445400000 or 2.4454G", value);

@@ -153,11 +153,11 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 		"fork", 0, "N", "only what belongs to fork N", XF_OPT(xf_set_fork, fork, int64_t), \
 			NULL                                                                       \
 	}
-#define XF_OPT_CPU_HZ                                                                             \
-	{                                                                                         \
-		"cpu-hz", 0, "HZ",                                                                \
-			"TSC cycles per second: plain, or with k, M, G; trace files do not tell", \
-			XF_OPT(xf_set_cpu_hz, cpu_hz, uint64_t), NULL                             \
+#define XF_OPT_CPU_HZ                                                                               \
+	{                                                                                           \
+		"cpu-hz", 0, "HZ",                                                                  \
+			"TSC cycles per second: plain, or with M, G, MHz; trace files do not tell", \
+			XF_OPT(xf_set_cpu_hz, cpu_hz, uint64_t), NULL                               \
 	}
 /* What a list of rows takes. */
 #define XF_OPTS_ROWS \

@@ -383,6 +383,17 @@ def _():
     db.close()
 
 
+@case("--cpu-hz: units as people write them; a number without its unit is refused with the likely one")
+def _():
+    for value in ("2.4454G", "2.4454GHz", "2445.4MHz", "2445.4mhz", "2445400 k", "2445400k", "2445400000Hz", HZ):
+        if " " in str(value):
+            run("forks", "--cpu-hz", value, database_path("wtpt-up"), status=2)
+        else:
+            run("forks", "--cpu-hz", value, database_path("wtpt-up"))
+    for value, likely in (("2445.4", "2445.4M"), ("2394.453", "2394.453M"), ("2.4", "2400M")):
+        assert f"--cpu-hz {likely}" in run("forks", "--cpu-hz", value, database_path("wtpt-up"), status=2).stderr, value
+
+
 @case("--help and version need no rights, no terminal and no environment")
 def _():
     with another_user(XENFAULT) as ((program,), who):
