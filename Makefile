@@ -123,7 +123,7 @@ $(O)/completions/xenfault: $(O)/xenfault $(wildcard completions/*)
 	$(Q)sh completions/build.sh $(abspath $(O)/xenfault $(@D))
 
 # static where the C library can be: they run in any guest
-$(O)/examples/%: examples/%.c
+$(O)/examples/%: examples/%.c examples/argument.h
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c11 -Wall -Wextra -Werror -O2 -pthread -static -o $@ $< 2>/dev/null || \

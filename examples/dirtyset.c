@@ -10,20 +10,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "argument.h"
+
 #define PAGE 4096ul
-
-/* A number between 1 and most; ends the program at anything else. */
-static unsigned long argument(const char *text, unsigned long most)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || n < 1 || n > most) {
-		fprintf(stderr, "%s: a number from 1 to %lu is needed\n", text, most);
-		exit(2);
-	}
-	return n;
-}
 
 int main(int argc, char **argv)
 {
@@ -35,8 +24,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s PAGES MILLISECONDS\n", argv[0]);
 		return 2;
 	}
-	pages = argument(argv[1], 1ul << 24);
-	ms = argument(argv[2], 3600000);
+	pages = argument(argv[1], 1, 1ul << 24);
+	ms = argument(argv[2], 1, 3600000);
 	pause = (struct timespec){(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
 	memory = mmap(
 		NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -12,21 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "argument.h"
+
 #define PAGE	  4096ul
 #define PER_TABLE 512ul /* entries of a page-table page: it maps 2 MiB */
-
-/* A number between least and most; ends the program at anything else. */
-static unsigned long argument(const char *text, unsigned long least, unsigned long most)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || n < least || n > most) {
-		fprintf(stderr, "%s: a number from %lu to %lu is needed\n", text, least, most);
-		exit(2);
-	}
-	return n;
-}
 
 /* Memory that starts a page-table page and that no huge page maps. */
 static char *map_tables(unsigned long tables)

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "argument.h"
+
 #define PAGE	  4096ul
 #define PER_TABLE 512ul /* entries of a page-table page: it maps 2 MiB */
 
@@ -22,19 +24,6 @@ static double microseconds(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-/* A number between 1 and most; ends the program at anything else. */
-static unsigned long argument(const char *text, unsigned long most)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || n < 1 || n > most) {
-		fprintf(stderr, "%s: a number from 1 to %lu is needed\n", text, most);
-		exit(2);
-	}
-	return n;
 }
 
 /* Memory that starts a page-table page and that no huge page maps. */
@@ -66,8 +55,8 @@ int main(int argc, char **argv)
 			argv[0]);
 		return 2;
 	}
-	ptes = argument(argv[1], PER_TABLE);
-	tables = argument(argv[2], 65536);
+	ptes = argument(argv[1], 1, PER_TABLE);
+	tables = argument(argv[2], 1, 65536);
 	base = map_tables(tables);
 	for (unsigned long table = 0; table < tables; table++)
 		for (unsigned long pte = 0; pte < ptes; pte++)
