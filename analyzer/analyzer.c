@@ -125,9 +125,8 @@ static int break_vcpus(struct xf_analyzer *a, struct xf_domain *d, enum xf_end w
 	return code;
 }
 
-/* Records of one pCPU were lost: up to event->tsc anything may have happened there. */
 /* The domain has an event: it comes before those that have had none since. */
-static void touch(struct xf_analyzer *a, struct xf_domain *d)
+static void make_newest(struct xf_analyzer *a, struct xf_domain *d)
 {
 	d->last_event = a->event_id;
 	if (d == a->newest)
@@ -143,6 +142,7 @@ static void touch(struct xf_analyzer *a, struct xf_domain *d)
 	a->newest = d;
 }
 
+/* Records of one pCPU were lost: up to event->tsc anything may have happened there. */
 static int lost(struct xf_analyzer *a, const struct xf_event *event)
 {
 	uint64_t *ended = xf_map_put(&a->losses, event->pcpu);
@@ -225,9 +225,10 @@ static int page_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	v->fault_va = event->va;
 	v->fault_error = event->error_code;
 	v->fault_event = a->event_id;
-	if (event->has & XF_HAS_VA)
-		xf_spurious_repeated(a, v, event);
-	if (!(event->has & XF_HAS_VA) || !user_address(event))
+	if (!(event->has & XF_HAS_VA))
+		return 0;
+	xf_spurious_repeated(a, v, event);
+	if (!user_address(event))
 		return 0;
 	code = xf_spurious_fault(a, v, event);
 	return code ? code : xf_fork_user_fault(a, v);
@@ -446,7 +447,7 @@ int xf_analyzer_event(
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
-	touch(a, v->domain);
+	make_newest(a, v->domain);
 	code = xf_pause_event(a, v, event);
 	if (!code)
 		code = xf_episode_event(a, v->domain, event);

@@ -279,18 +279,17 @@ static struct xf_fork *resumed(
 	if (v->user_fault)
 		return NULL;
 	for (struct xf_fork *f = v->domain->forks; f; f = f->next)
-		if (f->suspended && !f->ended && continues(f, w))
+		if (f->suspended && continues(f, w))
 			return f;
 	/* only kernel threads ran in between, which borrow the address space */
 	for (struct xf_fork *f = v->domain->forks; f; f = f->next)
-		if (f->suspended && !f->ended && f->vcpu == v && f->spaces == v->spaces &&
-			!w->shadow && fits(f, w))
+		if (f->suspended && f->vcpu == v && f->spaces == v->spaces && !w->shadow &&
+			fits(f, w))
 			return f;
 	for (struct xf_fork *f = v->domain->forks; f; f = f->next) {
 		int same = same_space(v->domain, f, w->page);
 
-		if (!f->suspended || f->ended || f->maybe_pinned || !fits(f, w) || same == 0 ||
-			w->shadow)
+		if (!f->suspended || f->maybe_pinned || !fits(f, w) || same == 0 || w->shadow)
 			continue;
 		if (f->vcpu == v) {
 			/* it was switched away from here, and a switch back is needed */
@@ -327,7 +326,7 @@ static int limit_suspended(struct xf_analyzer *a, struct xf_domain *d)
 	unsigned n = 0;
 
 	for (struct xf_fork *f = d->forks; f; f = f->next) {
-		if (!f->suspended || f->ended)
+		if (!f->suspended)
 			continue;
 		n++;
 		if (!oldest || f->suspended_at < oldest->suspended_at)
@@ -380,7 +379,7 @@ int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v)
 		return end_fork(a, fork, XF_END_FAULT);
 	/* where CR3 is recorded, a fault in the address space of a suspended fork shows that it is over */
 	for (fork = v->cr3 ? v->domain->forks : NULL; fork; fork = fork->next)
-		if (fork->suspended && !fork->ended && fork->cr3 == v->cr3)
+		if (fork->suspended && fork->cr3 == v->cr3)
 			return end_fork(a, fork, XF_END_FAULT);
 	return 0;
 }
@@ -411,8 +410,8 @@ int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event 
 	}
 	/* a suspended fork that had nothing left to write-protect also ends with a pin, as exec does */
 	for (struct xf_fork *f = v->domain->forks; f; f = f->next) {
-		if (!f->suspended || f->ended || f->vcpu != v || v->user_fault ||
-			f->switches == v->switches || f->maybe_pinned)
+		if (!f->suspended || f->vcpu != v || v->user_fault || f->switches == v->switches ||
+			f->maybe_pinned)
 			continue;
 		f->maybe_pinned = true;
 		f->tsc_pin = event->tsc;
@@ -429,14 +428,11 @@ int xf_fork_break(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	/* whatever a suspended fork did meanwhile may be lost as well, on this vCPU or another */
 	for (f = v->domain->forks; f && !code; f = next) {
 		next = f->next;
-		if (f->ended || (f->vcpu != v && !f->suspended))
+		if (f->vcpu != v && !f->suspended)
 			continue;
 		f->cut = true;
 		code = end_fork(a, f, why);
-		/* ending one can free others that waited for it */
-		next = code ? NULL : v->domain->forks;
-		while (next && (next->ended || (next->vcpu != v && !next->suspended)))
-			next = next->next;
+		next = v->domain->forks; /* what ends takes itself out */
 	}
 	return code;
 }

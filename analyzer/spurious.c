@@ -149,17 +149,15 @@ int xf_spurious_reported(struct xf_analyzer *a, struct xf_vcpu *v, const struct 
 
 void xf_spurious_repeated(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
-	struct xf_repeats *r = &v->repeats;
+	struct xf_repeats *r = &v->repeats, now = {.page = event->va >> 12,
+						    .rip = event->has & XF_HAS_RIP ? event->rip : 0,
+						    .error_code = event->error_code};
 
-	if (!r->changed && r->page == event->va >> 12 && r->error_code == event->error_code &&
-		r->rip == (event->has & XF_HAS_RIP ? event->rip : 0)) {
-		if (++r->n == LOOP)
-			a->findings[XF_FINDING_LOOP]++;
-		return;
-	}
-	*r = (struct xf_repeats){.page = event->va >> 12,
-		.rip = event->has & XF_HAS_RIP ? event->rip : 0,
-		.error_code = event->error_code};
+	if (r->changed || r->page != now.page || r->error_code != now.error_code ||
+		r->rip != now.rip)
+		*r = now;
+	else if (++r->n == LOOP)
+		a->findings[XF_FINDING_LOOP]++;
 }
 
 int xf_spurious_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)

@@ -13,11 +13,18 @@
 #include "common/escape.h"
 #include "schemas/db.h"
 
-static void print_lines(FILE *file, const char *format, va_list ap)
+#define STEPS 10000 /* of a statement, between two looks for Ctrl-C: some 100 us */
+
+void xf_print(FILE *file, const char *format, ...)
 {
 	char *text, *line, *rest;
+	va_list ap;
+	int length;
 
-	if (vasprintf(&text, format, ap) < 0)
+	va_start(ap, format);
+	length = vasprintf(&text, format, ap);
+	va_end(ap);
+	if (length < 0)
 		return;
 	for (rest = text; (line = strsep(&rest, "\n"));) {
 		xf_escape_to(file, XF_ESCAPE_TEXT, line);
@@ -27,22 +34,10 @@ static void print_lines(FILE *file, const char *format, va_list ap)
 	free(text);
 }
 
-#define STEPS 10000 /* of a statement, between two looks for Ctrl-C: some 100 us */
-
-void xf_print(FILE *file, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	print_lines(file, format, ap);
-	va_end(ap);
-}
-
 void xf_warn(const char *format, ...)
 {
-	va_list ap;
-
 	char text[2048], line[3 * sizeof(text)];
+	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);

@@ -89,9 +89,10 @@ static bool copies_tables(const char *name)
  */
 static int check_build(sqlite3 *db, struct xf_error *err)
 {
+	const char *doubt = xf_doubt_code(XF_DOUBT_OTHER_BUILD);
 	sqlite3_stmt *stmt = NULL;
-	char *sql = NULL;
-	int code = xf_db_exec(db, "DELETE FROM doubt WHERE code = 'symbols_other_build'", err);
+	char *sql = sqlite3_mprintf("DELETE FROM doubt WHERE code = %Q", doubt);
+	int code = sql ? xf_db_exec(db, sql, err) : xf_fail_nomem(err);
 
 	if (!code)
 		code = xf_db_prepare(db, &stmt,
@@ -107,9 +108,10 @@ static int check_build(sqlite3 *db, struct xf_error *err)
 				"function of fork: the file is of another kernel build, or KASLR moves it "
 				"(--kaslr-offset)",
 				name);
+			sqlite3_free(sql);
 			sql = sqlite3_mprintf(
 				"INSERT INTO doubt (code, count, text) VALUES (%Q, %lld, %Q)",
-				xf_doubt_code(XF_DOUBT_OTHER_BUILD), sqlite3_column_int64(stmt, 1),
+				doubt, sqlite3_column_int64(stmt, 1),
 				xf_doubt_text(XF_DOUBT_OTHER_BUILD));
 			code = sql ? xf_db_exec(db, sql, err) : xf_fail_nomem(err);
 		}

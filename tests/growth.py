@@ -7,6 +7,7 @@ import resource
 import struct
 import subprocess
 
+from synth import encode, pair, window
 from lib import WORK, XENFAULT, case, check, finish, unpack
 
 START = 50_000_000_000
@@ -15,16 +16,6 @@ TABLES = 0xFFFF888000000000
 FACTOR = 4       # how much larger the second input is
 MOST = 4 * 2.2   # times the time it may take: with the square it would be 16
 NOISE = 0.1      # seconds that are not measured well
-
-
-def encode(event, words, tsc):
-    head = event | len(words) << 28 | 1 << 31
-    return struct.pack(f"<{3 + len(words)}I", head & 0xFFFFFFFF, tsc & 0xFFFFFFFF, tsc >> 32,
-                       *(word & 0xFFFFFFFF for word in words))
-
-
-def pair(value):
-    return value & 0xFFFFFFFF, value >> 32 & 0xFFFFFFFF
 
 
 def running(tsc, domain, vcpu):
@@ -117,7 +108,7 @@ def import_time(records):
         pieces = list(records)
         for i in range(0, len(pieces), 3000):
             data = b"".join(pieces[i:i + 3000])
-            file.write(struct.pack("<3I", 0x1F003 | 2 << 28, 0, len(data)) + data)
+            file.write(window(0, data))
     return min(seconds("import", "--force", "-o", path + ".db", path) for _ in range(2))
 
 

@@ -107,11 +107,11 @@ static void dirty_totals(struct xf_tui_view *view, char *text, size_t size)
 static void in_rounds(void *data, const struct xf_tui_row *row, int column, int width, char *text,
 	size_t size, enum xf_tui_role *role)
 {
-	uint64_t mask = (uint64_t)row->values[COUNT(columns) - 1].integer;
-	int64_t last = row->values[xf_tui_column_by_name(&source, "last_round")].integer;
+	uint64_t mask = (uint64_t)xf_tui_integer(data, row, "in_rounds", 0);
+	int64_t last = xf_tui_integer(data, row, "last_round", 0);
 	int i = 0;
 
-	(void)data, (void)column;
+	(void)column;
 	*role = XF_TUI_BAR;
 	for (; i < width && i < last && i < MASK_ROUNDS && (size_t)i + 1 < size; i++)
 		text[i] = mask >> i & 1 ? '#' : '.';
@@ -146,12 +146,10 @@ static const struct xf_heat *heat_of(struct xf_tui_view *view, int64_t episode, 
 	return &d->heat;
 }
 
-static void draw_row(const struct xf_tui_view *view, struct xf_tui_grid *grid,
-	const struct xf_heat *heat, int row, int y)
+static void draw_row(struct xf_tui_grid *grid, const struct xf_heat *heat, int row, int y)
 {
 	int64_t first = xf_heat_first_round(heat, row), last = xf_heat_last_round(heat, row);
 
-	(void)view;
 	if (first == last)
 		xf_tui_putf(grid, 0, y, 5, XF_TUI_LABEL, "%5lld", (long long)first);
 	else
@@ -187,7 +185,7 @@ static void dirty_panel(struct xf_tui_view *view, struct xf_tui_grid *grid, int 
 		"gfn 0x%llx on; the fuller, the more of the pages there were dirtied",
 		(long long)xf_heat_frame(heat, 0));
 	for (int i = 0; i < heat->rows; i++)
-		draw_row(view, grid, heat, i, y + 2 + i);
+		draw_row(grid, heat, i, y + 2 + i);
 	column = xf_heat_column(heat, gfn);
 	if (column >= 0) {
 		char text[40];

@@ -117,8 +117,7 @@ static int read_counts(struct xf_compare *c, enum xf_section section, sqlite3 *d
 	if (!code)
 		sqlite3_bind_int(stmt, 1, domid);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		const char *name = xf_db_text(stmt, 0);
-		double *count = count_of(c, section, name ? name : "unknown", err);
+		double *count = count_of(c, section, xf_db_text_or(stmt, 0, "unknown"), err);
 
 		code = count ? 0 : -XF_INTERNAL;
 		if (count)
