@@ -261,7 +261,9 @@ struct xf_record_table {
 	bool has_prefix; /* 3.2 or 3.3 */
 	unsigned used;
 	struct xf_record_slot spare;
-	struct xf_record_slot slots[SLOTS];
+	struct xf_seed seed;
+	uint16_t index[SLOTS]; /* by a hash of id and length: number of a slot + 1 */
+	struct xf_record_slot slots[MAX_SLOTS];
 	struct xf_record_slot **more;
 	size_t nmore, more_room;
 	struct xf_map by_id; /* id and length -> slot in more */
@@ -278,8 +280,10 @@ struct xf_record_table *xf_record_table_new(enum xf_stream_format format)
 {
 	struct xf_record_table *table = calloc(1, sizeof(*table));
 
-	if (table)
+	if (table) {
 		table->fixed = format != XF_STREAM_VARIABLE;
+		table->seed = xf_hash_seed();
+	}
 	return table;
 }
 
@@ -342,18 +346,22 @@ static void note_release(struct xf_record_table *table, uint32_t id)
 	if (table->fixed || table->has_prefix || (id & 0xfffff0) != 0x2f000)
 		return;
 	table->has_prefix = true;
-	for (size_t i = 0; i < SLOTS; i++)
-		if (table->slots[i].used)
-			resolve(table, &table->slots[i]);
+	for (size_t i = 0; i < table->used; i++)
+		resolve(table, &table->slots[i]);
 	for (size_t i = 0; i < table->nmore; i++)
 		resolve(table, table->more[i]);
+}
+
+static uint64_t key_of(uint32_t id, unsigned words)
+{
+	return (uint64_t)words << 32 | id;
 }
 
 /* A slot outside of the fast table; without memory the shared one. */
 static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t id, unsigned words)
 {
-	struct xf_record_slot slot = {.id = id, .words = (uint8_t)words, .used = true}, *made;
-	uint64_t key = (uint64_t)words << 32 | id, *found = xf_map_get(&table->by_id, key);
+	struct xf_record_slot slot = {.id = id, .words = (uint8_t)words}, *made;
+	uint64_t key = key_of(id, words), *found = xf_map_get(&table->by_id, key);
 
 	if (found)
 		return (struct xf_record_slot *)(uintptr_t)*found;
@@ -385,36 +393,37 @@ static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t 
 
 struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id, unsigned words)
 {
-	uint32_t hash = (id ^ id >> 11 ^ words << 5) * 0x9e3779b1u >> 20;
+	size_t at = xf_hash(table->seed, key_of(id, words)) & (SLOTS - 1);
+	struct xf_record_slot *slot;
 
-	for (;; hash = (hash + 1) & (SLOTS - 1)) {
-		struct xf_record_slot *slot = &table->slots[hash];
-
-		if (slot->id == id && slot->words == words && slot->used)
+	for (; table->index[at]; at = (at + 1) & (SLOTS - 1)) {
+		slot = &table->slots[table->index[at] - 1];
+		if (slot->id == id && slot->words == words)
 			return slot;
-		if (slot->used)
-			continue;
-		if (table->used == MAX_SLOTS)
-			return more_slot(table, id, words);
-		table->used++;
-		*slot = (struct xf_record_slot){.id = id, .words = (uint8_t)words, .used = true};
-		note_release(table, id);
-		resolve(table, slot);
-		return slot;
 	}
+	if (table->used == MAX_SLOTS)
+		return more_slot(table, id, words);
+	slot = &table->slots[table->used++];
+	table->index[at] = (uint16_t)table->used;
+	*slot = (struct xf_record_slot){.id = id, .words = (uint8_t)words};
+	note_release(table, id);
+	resolve(table, slot);
+	return slot;
 }
 
 const struct xf_record_slot *xf_record_next(const struct xf_record_table *table, size_t *cursor)
 {
-	while (*cursor < SLOTS + table->nmore) {
+	size_t n = table->used + table->nmore;
+
+	while (*cursor < n) {
 		size_t i = (*cursor)++;
 		const struct xf_record_slot *slot =
-			i < SLOTS ? &table->slots[i] : table->more[i - SLOTS];
+			i < table->used ? &table->slots[i] : table->more[i - table->used];
 
-		if (slot->used && slot->records)
+		if (slot->records)
 			return slot;
 	}
-	if ((*cursor)++ == SLOTS + table->nmore && table->spare.records)
+	if ((*cursor)++ == n && table->spare.records)
 		return &table->spare;
 	return NULL;
 }

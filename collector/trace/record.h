@@ -97,7 +97,7 @@ struct xf_record_table;
 struct xf_record_slot {
 	uint32_t id;
 	uint8_t words;
-	bool used, fits;
+	bool fits;
 	const struct xf_layout *layout; /* NULL: counted only */
 	const char *name;		/* NULL: unknown id */
 	uint64_t records;
