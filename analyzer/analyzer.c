@@ -418,6 +418,28 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 	}
 }
 
+#define BIT(kind) (1ull << XF_##kind)
+
+/* What is asked about each event: pauses and log-dirty mode.  Most kinds mean nothing to them. */
+static int ask_episodes(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	static const uint64_t pauses = BIT(PAUSE) | BIT(UNPAUSE) | BIT(P2M) | BIT(HYPERCALL),
+			      shadow = BIT(FIXUP) | BIT(UNHOOK) | BIT(PAGE_FAULT) | BIT(HYPERCALL),
+			      hap = BIT(PAUSE) | BIT(UNPAUSE) | BIT(P2M) | BIT(NPF) | BIT(RECALC);
+	uint64_t kind = event->kind < XF_KIND_COUNT ? 1ull << event->kind : 0;
+	int code = 0;
+
+	if (kind & pauses)
+		code = xf_pause_event(a, v, event);
+	else
+		v->domctl = 0;
+	if (!code && (kind & shadow || !v->domain->pv))
+		code = xf_episode_event(a, v->domain, event);
+	if (!code && kind & hap)
+		code = xf_hap_event(a, v, event);
+	return code;
+}
+
 int xf_analyzer_event(
 	struct xf_analyzer *a, int64_t event_id, const struct xf_event *event, struct xf_error *err)
 {
@@ -432,11 +454,7 @@ int xf_analyzer_event(
 	if (!v)
 		return -XF_INTERNAL;
 	make_newest(a, v->domain);
-	code = xf_pause_event(a, v, event);
-	if (!code)
-		code = xf_episode_event(a, v->domain, event);
-	if (!code)
-		code = xf_hap_event(a, v, event);
+	code = ask_episodes(a, v, event);
 	if (!code)
 		code = follow(a, v, event);
 	if (!code && v->domain->nfloating)

@@ -168,6 +168,8 @@ static void *work(void *data)
 		}
 		pthread_mutex_unlock(&b->lock);
 		sys = write_all(b->fd, b->other, b->waiting, b->waiting_at);
+		/* the disk begins now, not when fsync() waits for it; where this cannot be, it waits longer */
+		sync_file_range(b->fd, b->waiting_at, (off_t)b->waiting, SYNC_FILE_RANGE_WRITE);
 		pthread_mutex_lock(&b->lock);
 		b->sys = b->sys ? b->sys : sys;
 		b->waiting = 0;
