@@ -27,10 +27,10 @@ LDFLAGS += -fsanitize=address,undefined
 endif
 
 have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo y)
-needed = sqlite3 libelf
+needed = sqlite3 libelf libzstd liblzma zlib
 missing := $(strip $(foreach p,$(needed),$(if $(call have,$(p)),,$(p))))
-LIBS = $(shell $(PKG_CONFIG) --libs sqlite3 libelf 2>/dev/null) -lm -lpthread
-XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags sqlite3 libelf ncursesw 2>/dev/null)
+LIBS = $(shell $(PKG_CONFIG) --libs $(needed) 2>/dev/null) -lm -lpthread
+XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags $(needed) ncursesw 2>/dev/null)
 TUI_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 ifndef WITHOUT_NCURSES
 ifeq ($(call have,ncursesw),y)
@@ -112,7 +112,8 @@ $(O)/pic/%.o: %.c | packages
 
 $(O)/xenfault.so: $(ext_obj)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -Wl,-z,defs -o $@ $^ -lm -lpthread
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -Wl,-z,defs -o $@ $^ \
+		$(shell $(PKG_CONFIG) --libs libzstd liblzma zlib 2>/dev/null) -lm -lpthread
 
 $(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h docs/database.md
 	$(call say,MAN,$(@D))

@@ -432,6 +432,56 @@ def _():
             assert done.stderr.startswith("xenfault: ") or status == 2, f"{words}: {done.stderr}"
 
 
+PACKERS = {"zst": ["zstd", "-qc"], "gz": ["gzip", "-c"], "xz": ["xz", "-c"]}
+
+
+@case("traces that zstd, gzip or xz compressed: the same rows, from files and pipes, in several parts")
+def _():
+    plain = unpack("dom0-forks.bin")
+    with open(plain, "rb") as file:
+        data = file.read()
+    wanted = run("events", plain).stdout
+    for ending, command in PACKERS.items():
+        path = scratch("packed." + ending)
+        with open(path, "wb") as file:
+            for part in (data[:100_000], data[100_000:]):
+                subprocess.run(command, input=part, stdout=file, check=True)
+        equal(run("events", path).stdout, wanted, path)
+        with open(path, "rb") as file:
+            equal(run("events", "-", stdin=file).stdout, wanted, path + " through a pipe")
+        run("import", "--force", "-o", scratch("packed.db"), path)
+        db = sqlite3.connect(scratch("packed.db"))
+        equal(db.execute("SELECT count(*), max(event_id) FROM event").fetchone(),
+              (wanted.count("\n") - 1,) * 2, "rows")
+        equal(db.execute("SELECT complete FROM capture").fetchone(), (1,), "complete")
+        db.close()
+
+
+@case("compressed traces that are cut or damaged: what is good, and a doubt; nothing good is an error")
+def _():
+    with open(unpack("dom0-forks.bin"), "rb") as file:
+        data = file.read()
+    for ending, command in PACKERS.items():
+        packed = subprocess.run(command, input=data, capture_output=True, check=True).stdout
+        half = len(packed) // 2
+        for what, bad in (("cut", packed[:half]), ("damaged", packed[:half] + bytes(64) + packed[half + 64:])):
+            path = scratch(f"{what}.{ending}")
+            with open(path, "wb") as file:
+                file.write(bad)
+            done = run("import", "--force", "-o", scratch("bad.db"), path, status=None)
+            if done.returncode:
+                # the library gave nothing: the part that it checks as a whole is not whole
+                assert done.returncode == 4 and "compressed" in done.stderr, done.stderr
+                assert not os.path.exists(scratch("bad.db")), "a database of nothing"
+                continue
+            assert "compressed data damaged or cut short" in done.stderr, done.stderr
+            db = sqlite3.connect(scratch("bad.db"))
+            (complete, n) = db.execute("SELECT complete, (SELECT count(*) FROM event) FROM capture").fetchone()
+            assert not complete and n > 1000, f"{path}: {n} events, complete {complete}"
+            db.close()
+            os.remove(scratch("bad.db"))
+
+
 @case("a database of a newer version is refused by name")
 def _():
     path = scratch("newer.db")

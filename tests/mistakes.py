@@ -48,7 +48,7 @@ def copy_of_db(name, *statements):
 def _():
     mistake(4, ["not a Xen trace", "xentrace itself writes"], "import", file("t.txt", b"d0v0 text\n" * 99))
     mistake(4, ["empty"], "import", file("none", b""))
-    mistake(4, ["compressed", "zstd -dc", "xenfault import"], "import", lib.packed("wtpt-up.bin"))
+    mistake(4, ["compressed", "bzip2 -dc", "xenfault import"], "import", file("t.bz2", b"BZh91AY" + bytes(99)))
     mistake(3, ["directory"], "import", FOLDER)
     mistake(3, ["No such file"], "forks", "nothing.db")
     mistake(4, ["not a xenfault database", "xenfault import"], "forks", os.path.join(FOLDER, "t.txt"))

@@ -4,7 +4,8 @@
 # In: names of further packages.  Out: what it did, on stdout.
 set -eu
 
-packages="gcc make libc6-dev pkg-config libsqlite3-dev libelf-dev libncurses-dev zstd sqlite3 $*"
+packages="gcc make libc6-dev pkg-config libsqlite3-dev libelf-dev libncurses-dev \
+	libzstd-dev liblzma-dev zlib1g-dev zstd xz-utils sqlite3 $*"
 missing=""
 for package in $packages; do
 	dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||

@@ -12,6 +12,7 @@
 /* X(enum, code in the database, text, 1 = the stream is not complete) */
 #define XF_DOUBTS(X)                                                                               \
 	X(CUT, "cut", "the stream ends inside a window or record", 1)                              \
+	X(UNPACKED, "compressed", "compressed data damaged or cut short: the rest is missing", 1)  \
 	X(INTERRUPTED, "interrupted", "reading was interrupted, the rest is missing", 1)           \
 	X(STRAY, "stray_bytes", "bytes outside of any window, skipped", 1)                         \
 	X(WINDOW, "bad_window", "window headers with an impossible pCPU or size", 1)               \

@@ -159,10 +159,9 @@ static const char *other_file(const uint8_t *p, size_t have)
 		const char *what;
 	} known[] = {
 		{"SQLite format 3", 16, "it is a SQLite database; try: xenfault info"},
-		{"\x28\xb5\x2f\xfd", 4,
-			"it is compressed; try: zstd -dc FILE | xenfault import -o DB -"},
-		{"\x1f\x8b", 2, "it is compressed; try: gzip -dc FILE | xenfault import -o DB -"},
-		{"\xfd\x37zXZ", 5, "it is compressed; try: xz -dc FILE | xenfault import -o DB -"},
+		{"BZh", 3, "it is compressed; try: bzip2 -dc FILE | xenfault import -o DB -"},
+		{"\x04\x22\x4d\x18", 4,
+			"it is compressed; try: lz4 -dc FILE | xenfault import -o DB -"},
 		{"\x7f"
 		 "ELF",
 			4, "it is an ELF file; symbols are given with --symbols"},
@@ -595,8 +594,11 @@ int xf_framer_next(struct xf_framer *f, struct xf_chunk **chunk, struct xf_error
 
 	if (code)
 		return code;
-	return f->format == XF_STREAM_VARIABLE ? next_variable(f, chunk, err)
+	code = f->format == XF_STREAM_VARIABLE ? next_variable(f, chunk, err)
 					       : next_fixed(f, chunk, err);
+	if (!code && xf_source_broken(f->source))
+		doubt(f, XF_DOUBT_UNPACKED, 1);
+	return code;
 }
 
 uint64_t xf_framer_offset(const struct xf_framer *f)

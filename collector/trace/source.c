@@ -10,13 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/trace/unpack.h"
+
 #define BUFFER (4 * XF_SOURCE_LOOKAHEAD)
 
 struct xf_source {
 	int fd; /* -1 = custom */
 	ssize_t (*read)(void *data, void *to, size_t n);
 	void *data;
-	bool regular, eof;
+	struct xf_unpack *unpack; /* NULL = not compressed, or not yet known */
+	bool regular, eof, known; /* known: whether it is compressed */
 	uint64_t offset, size;
 	size_t start, end; /* the available bytes in buffer */
 	char name[256];	   /* for messages */
@@ -95,8 +98,58 @@ static bool readable(const struct xf_source *s)
 	return s->regular || s->read || poll(&poll_fd, 1, 200) > 0;
 }
 
+static ssize_t read_compressed(void *data, void *to, size_t n)
+{
+	const struct xf_source *s = data;
+
+	if (!readable(s)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return read(s->fd, to, n);
+}
+
+/* What a file is, by its first bytes: a compressed one is read as if it were a pipe of its content. */
+static int find_out(struct xf_source *s, struct xf_error *err)
+{
+	int code;
+
+	if (s->known || s->read || (s->end < XF_UNPACK_MAGIC && !s->eof))
+		return 0;
+	s->known = true;
+	if (!xf_unpack_knows(s->buffer, s->end))
+		return 0;
+	code = xf_unpack_open(&s->unpack, s->buffer, s->end, read_compressed, s, s->name, err);
+	s->end = 0;
+	s->eof = false;
+	return code;
+}
+
+/* As read(2), but XF_AGAIN or another negative code in the place of -1. */
+static ssize_t next_bytes(struct xf_source *s, void *to, size_t room, struct xf_error *err)
+{
+	ssize_t got;
+
+	if (s->unpack)
+		return xf_unpack_read(s->unpack, to, room, err);
+	if (!readable(s))
+		return XF_AGAIN;
+	/* little at first: of a compressed file it goes to the library */
+	if (!s->known && !s->read && room > XF_SOURCE_LOOKAHEAD)
+		room = XF_SOURCE_LOOKAHEAD;
+	got = s->read ? s->read(s->data, to, room) : read(s->fd, to, room);
+	if (got >= 0)
+		return got;
+	/* nothing now, or a signal: the caller looks whether it should stop */
+	if (errno == EAGAIN || errno == EINTR)
+		return XF_AGAIN;
+	return xf_fail_errno(err, XF_IO, "cannot read %s", s->name);
+}
+
 int xf_source_fill(struct xf_source *s, size_t n, struct xf_error *err)
 {
+	int code;
+
 	if (s->end - s->start >= n)
 		return 1;
 	if (s->start + n > BUFFER) {
@@ -105,23 +158,15 @@ int xf_source_fill(struct xf_source *s, size_t n, struct xf_error *err)
 		s->start = 0;
 	}
 	while (s->end - s->start < n && !s->eof) {
-		void *to = s->buffer + s->end;
-		size_t room = BUFFER - s->end;
-		ssize_t got;
+		ssize_t got = next_bytes(s, s->buffer + s->end, BUFFER - s->end, err);
 
-		if (!readable(s))
-			return XF_AGAIN;
-		got = s->read ? s->read(s->data, to, room) : read(s->fd, to, room);
-		if (got > 0) {
-			s->end += (size_t)got;
-		} else if (!got) {
-			s->eof = true;
-		} else if (errno == EAGAIN || errno == EINTR) {
-			/* nothing now, or a signal: the caller looks whether it should stop */
-			return XF_AGAIN;
-		} else {
-			return xf_fail_errno(err, XF_IO, "cannot read %s", s->name);
-		}
+		if (got < 0)
+			return (int)got;
+		s->end += (size_t)got;
+		s->eof = !got;
+		code = find_out(s, err);
+		if (code)
+			return code;
 	}
 	return s->end - s->start >= n;
 }
@@ -149,7 +194,12 @@ uint64_t xf_source_offset(const struct xf_source *s)
 
 uint64_t xf_source_size(const struct xf_source *s)
 {
-	return s->size;
+	return s->unpack ? 0 : s->size;
+}
+
+bool xf_source_broken(const struct xf_source *s)
+{
+	return s->unpack && xf_unpack_broken(s->unpack);
 }
 
 bool xf_source_live(const struct xf_source *s)
@@ -159,7 +209,7 @@ bool xf_source_live(const struct xf_source *s)
 
 bool xf_source_can_reread(const struct xf_source *s)
 {
-	return s->regular;
+	return s->regular && !s->unpack;
 }
 
 int xf_source_reread(
@@ -183,6 +233,7 @@ void xf_source_close(struct xf_source *s)
 {
 	if (!s)
 		return;
+	xf_unpack_close(s->unpack);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s);

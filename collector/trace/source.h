@@ -20,7 +20,10 @@
 
 struct xf_source;
 
-/* Opens a file, or standard input for "-".  Returns 0 or a negative code. */
+/*
+ * Opens a file, or standard input for "-".  A file that zstd, gzip or xz compressed is read as its content,
+ * as if that came through a pipe.  Returns 0 or a negative code.
+ */
 int xf_source_open(struct xf_source **source, const char *path, struct xf_error *err);
 
 /* Wraps an open descriptor, which xf_source_close() closes. */
@@ -49,6 +52,9 @@ void xf_source_skip(struct xf_source *source, size_t n);
 /* Bytes consumed so far; size of the whole, 0 = unknown (pipe). */
 uint64_t xf_source_offset(const struct xf_source *source);
 uint64_t xf_source_size(const struct xf_source *source);
+
+/* True at the end of what could be had of a compressed file that is damaged or cut short. */
+bool xf_source_broken(const struct xf_source *source);
 
 /* True where bytes come from a function: it may give none for long. */
 bool xf_source_live(const struct xf_source *source);
