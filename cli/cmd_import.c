@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/symbolize.h"
 #include "collector/store/store.h"
+#include "schemas/db.h"
 
 struct import {
 	struct xf_options *options;
@@ -88,6 +89,35 @@ static void report(const struct import *import, const char *path)
 			import->source, (unsigned long long)stats.unknown_records, path);
 }
 
+/* What there is now, and the command that shows it. */
+static int summary(const struct import *import, const char *path, struct xf_error *err)
+{
+	struct xf_reader_stats stats;
+	int64_t forks = 0;
+	sqlite3 *db = NULL;
+	int code = 0;
+
+	xf_reader_stats(import->reader, &stats);
+	if (!import->options->no_analyze) {
+		code = xf_open(&db, path, err);
+		if (!code)
+			code = xf_db_int(db, "SELECT count(*) FROM fork", &forks, err);
+		sqlite3_close(db);
+	}
+	if (code)
+		return code;
+	xf_print(stderr, "%s: %llu events of %llu records", path, (unsigned long long)stats.events,
+		(unsigned long long)stats.records);
+	if (import->options->no_analyze)
+		xf_print(stderr, ", not analyzed; next: xenfault analyze %s\n", path);
+	else
+		xf_print(stderr, ", %lld fork%s, %s; next: xenfault %s %s\n", (long long)forks,
+			forks == 1 ? "" : "s",
+			stats.lost_records ? "with losses" : "no record lost",
+			forks ? "forks" : "info", path);
+	return 0;
+}
+
 static int outcome(const struct import *import, struct xf_error *err)
 {
 	struct xf_reader_stats stats;
@@ -134,8 +164,10 @@ static int run_import(struct xf_options *options, struct xf_error *err)
 	}
 	if (!code) {
 		report(&import, path);
-		code = outcome(&import, err);
+		code = summary(&import, path, err);
 	}
+	if (!code)
+		code = outcome(&import, err);
 	xf_reader_close(import.reader);
 	free(path);
 	return code;
