@@ -88,6 +88,8 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	v->change = 0;
 	v->spaces++; /* it may have loaded another one */
 	v->multicall_updates = 0;
+	v->loading = false;
+	v->maybe_pinned = 0;
 	xf_flush_take(a, v, NULL, 0);
 	xf_flush_take(a, v, NULL, 1);
 	return code;
@@ -307,12 +309,19 @@ static int unhook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_even
 	return code;
 }
 
-/* The pin of new page tables is a multicall of update_va_mapping calls and an mmuext_op. */
+/*
+ * The pin of new page tables is a multicall of update_va_mapping calls and an mmuext_op: each table is
+ * made read-only, then pinned.  Unpinning goes the other way round, the kernel's and the user's top first.
+ */
 static int subcall(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	if (event->arg1 == 14)
 		v->multicall_updates += event->has & XF_HAS_ARG2 ? (unsigned)event->arg2 : 1;
-	if (event->arg1 != 26 || v->multicall_updates < 3)
+	if (event->arg1 != 26)
+		return 0;
+	if (!v->multicall_updates && event->count == 2 && !(event->has & XF_HAS_ARG2))
+		v->unpinning = true;
+	if (v->unpinning || v->multicall_updates < 3)
 		return 0;
 	v->multicall_updates = 0;
 	return xf_fork_pin(a, v, event);
@@ -401,11 +410,11 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		v->fault_open = false;
 		if (code)
 			return code;
-		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
+		return event->raw_id == XF_RECORD_SUBCALL ? subcall(a, v, event) : 0;
 	case XF_MMUEXT:
-		v->spaces += event->count == 2;
+		v->spaces += xf_loads_space(event);
 		xf_flush_other(a, v, event);
-		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
+		return event->raw_id == XF_RECORD_SUBCALL ? subcall(a, v, event) : 0;
 	case XF_CR3_WRITE:
 		return cr3(a, v, event);
 	case XF_INVLPG:
@@ -457,6 +466,7 @@ int xf_analyzer_event(
 	code = ask_episodes(a, v, event);
 	if (!code)
 		code = follow(a, v, event);
+	xf_fork_event(a, v, event);
 	if (!code && v->domain->nfloating)
 		code = xf_shadow_advance(a, v->domain, event->tsc);
 	return code ? code : dispatch(a, v, event);
