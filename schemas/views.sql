@@ -39,10 +39,11 @@ SELECT q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base,
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q;
 
+-- CROSS: they are looked up in the events, however a query asks, and not the other way round.
 CREATE VIEW spurious_faults AS
 SELECT s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
 	s.other_vcpu, s.confidence, s.other_event, s.gap
-FROM spurious_fault s JOIN events e ON e.event_id = s.event_id;
+FROM spurious_fault s CROSS JOIN events e ON e.event_id = s.event_id;
 
 -- One row per fork, cause and reach.  flushes_per_pte: of the fork's changed entries.
 CREATE VIEW flushes AS

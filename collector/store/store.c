@@ -81,8 +81,7 @@ static int new_store(
 	if (!s)
 		return xf_fail_nomem(err);
 	code = xf_newfile_open(&s->file, path, flags | XF_NEWFILE_DATABASE, err);
-	if (!code &&
-		sqlite3_open_v2(s->file->working, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	if (!code && sqlite3_open_v2(s->file->working, &s->db, XF_DB_READWRITE, NULL) != SQLITE_OK)
 		code = s->db ? xf_db_fail(s->db, path, err) : xf_fail_nomem(err);
 	if (!code)
 		code = create_schema(s->db, WHOLE_PRAGMAS, err);
@@ -484,7 +483,7 @@ int xf_store_live_place(struct xf_store *s, struct xf_error *err)
 
 	if (code)
 		return code;
-	if (sqlite3_open_v2(s->file->path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(s->file->path, &s->db, XF_DB_READWRITE, NULL) != SQLITE_OK)
 		return s->db ? xf_db_fail(s->db, s->file->path, err) : xf_fail_nomem(err);
 	sqlite3_busy_timeout(s->db, BUSY_MS);
 	code = xf_db_exec(s->db, LIVE_PRAGMAS, err);
