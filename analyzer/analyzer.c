@@ -596,6 +596,19 @@ static int feed(
 	return code;
 }
 
+int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
+{
+	int code = xf_db_exec(db,
+		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
+		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
+		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
+		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
+		"DROP TABLE IF EXISTS episode_vcpu",
+		err);
+
+	return code ? code : xf_db_exec(db, xf_sql_derived, err);
+}
+
 int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 {
 	struct xf_analyzer *a = NULL;
@@ -603,21 +616,15 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 
 	if (code)
 		return code;
-	code = xf_db_exec(db,
-		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
-		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
-		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
-		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
-		"DROP TABLE IF EXISTS episode_vcpu",
-		err);
-	if (!code)
-		code = xf_db_exec(db, xf_sql_derived, err);
+	code = xf_analyze_clear(db, err);
 	if (!code)
 		code = xf_analyzer_new(&a, db, err);
 	if (!code)
 		code = feed(a, db, progress, err);
 	if (!code)
 		code = xf_analyzer_finish(a, err);
+	if (!code)
+		code = xf_analyze_mark(db, err);
 	xf_analyzer_free(a);
 	if (!code)
 		code = xf_db_exec(db, "COMMIT", err);

@@ -41,7 +41,7 @@ int64_t xf_dictionary_place(struct xf_dictionary *d, const struct xf_event *even
 
 	if (event->has & XF_HAS_OWNER)
 		key |= (uint64_t)event->domid << 48 | (uint64_t)event->vcpu << 32 | 1u << 31;
-	a = &d->place_answers[(key ^ key >> 32 ^ key >> 45) % XF_DICTIONARY_ANSWERS];
+	a = &d->place_answers[(key ^ key >> 29 ^ key >> 43) % XF_DICTIONARY_ANSWERS];
 	if (a->key != key || !a->number) {
 		a->number =
 			number(&d->place_ids, key, &d->places, &d->nplaces, &d->places_room, event);

@@ -22,6 +22,7 @@
 #define LEAF	  0x0d
 #define INTERIOR  0x05
 #define CELL_MAX  (1 + XF_BULK_COLUMNS * 9 + 1 + 18) /* record, its two varints */
+#define SLACK	  16
 
 /* Offsets in the file header. */
 enum {
@@ -382,8 +383,8 @@ static inline uint8_t *put_value(uint8_t *to, uint8_t *type, int64_t value)
 }
 
 /*
- * A cell: length of the record, rowid, record (types, then values).  Returns its size.  Up to 8 bytes
- * behind it are written as well.
+ * A cell: length of the record, rowid, record (types, then values).  Returns its size.  Up to SLACK
+ * bytes behind it are written as well.
  */
 static size_t put_cell(
 	uint8_t *cell, int columns, int64_t rowid, const int64_t *values, uint64_t present)
@@ -393,7 +394,10 @@ static size_t put_cell(
 	uint8_t *types_at = cell + 1 + nid, *end;
 
 	*types_at++ = (uint8_t)(columns + 1);
-	memset(types_at, 0, (size_t)columns);
+	memset(types_at, 0,
+		16); /* where the values go, if there are fewer: a call would take longer */
+	if (columns > 16)
+		memset(types_at + 16, 0, (size_t)columns - 16);
 	end = types_at + columns;
 	for (; present; present &= present - 1) {
 		int i = __builtin_ctzll(present);
@@ -513,7 +517,7 @@ int xf_bulk_table(struct xf_bulk *b, struct xf_bulk_table **table, uint32_t root
 	t = calloc(1, sizeof(*t));
 	if (t) {
 		t->offsets = malloc(b->page_size / 2);
-		t->content = malloc(b->page_size + CELL_MAX + 8);
+		t->content = malloc(b->page_size + CELL_MAX + SLACK);
 	}
 	if (!t || !t->offsets || !t->content) {
 		free(t ? t->offsets : NULL);

@@ -29,7 +29,9 @@ struct xf_chunk {
 	uint8_t *data; /* NULL = not in memory */
 	uint32_t length;
 	uint32_t pcpu;
-	uint64_t tsc;	  /* of the last timed record, 0 = none */
+	uint64_t tsc; /* of the last timed record, 0 = none */
+	uint32_t
+		round; /* like pass, but only where a lower pCPU follows a higher one; the reader's */
 	uint64_t pass;	  /* number of the pass over the pCPUs that it was read in, from 0 */
 	uint64_t offset;  /* in the stream */
 	uint64_t spilled; /* in the temporary file */
