@@ -165,15 +165,11 @@ void xf_hap_free(struct xf_analyzer *a, struct xf_domain *d)
 
 static struct hap_vcpu *vcpu_of(struct xf_analyzer *a, struct xf_hap *h, uint64_t number)
 {
-	uint64_t *slot = xf_map_put(&h->vcpus, number);
+	struct hap_vcpu *c = xf_map_object(&h->vcpus, number, sizeof(*c));
 
-	if (slot && !*slot)
-		*slot = (uintptr_t)calloc(1, sizeof(struct hap_vcpu));
-	if (!slot || !*slot) {
+	if (!c)
 		xf_fail_nomem(a->err);
-		return NULL;
-	}
-	return (struct hap_vcpu *)(uintptr_t)*slot;
+	return c;
 }
 
 static void take(struct xf_hap *h, const struct xf_pause_taken *taken)

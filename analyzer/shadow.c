@@ -12,19 +12,10 @@
 
 #include "analyzer/state.h"
 
-static struct xf_queue *queue_of(struct xf_domain *d, uint32_t pcpu)
-{
-	uint64_t *slot = xf_map_put(&d->floating, pcpu);
-
-	if (slot && !*slot)
-		*slot = (uintptr_t)calloc(1, sizeof(struct xf_queue));
-	return slot ? (struct xf_queue *)(uintptr_t)*slot : NULL;
-}
-
 int xf_shadow_add(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork,
 	const struct xf_event *event, int64_t event_id)
 {
-	struct xf_queue *q = queue_of(v->domain, event->pcpu);
+	struct xf_queue *q = xf_map_object(&v->domain->floating, event->pcpu, sizeof(*q));
 
 	if (!q)
 		return xf_fail_nomem(a->err);

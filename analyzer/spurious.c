@@ -266,17 +266,13 @@ int xf_spurious_finish(struct xf_analyzer *a, struct xf_vcpu *v)
 int xf_spurious_rehooked(struct xf_analyzer *a, const struct xf_vcpu *v,
 	const struct xf_sequence *s, const struct xf_event *event, int64_t event_id)
 {
-	uint64_t *slot;
 	struct xf_hook_history *last;
 
 	if (!s->has_base || s->shadow)
 		return 0;
-	slot = xf_map_put(&s->vcpu->domain->last_hook, s->va_base >> 21);
-	if (slot && !*slot)
-		*slot = (uintptr_t)calloc(1, sizeof(*last));
-	if (!slot || !*slot)
+	last = xf_map_object(&s->vcpu->domain->last_hook, s->va_base >> 21, sizeof(*last));
+	if (!last)
 		return xf_fail_nomem(a->err);
-	last = (struct xf_hook_history *)(uintptr_t)*slot;
 	last->owner = s->vcpu;
 	last->rehooker = v;
 	last->unhooked = s->tsc_start;

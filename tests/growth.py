@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Time that grows with the square of an input is a way to stop somebody's work.
 In: traces and symbol files made so that lists grow long.  Out: cases."""
+import hashlib
 import os
 import resource
 import struct
@@ -94,6 +95,20 @@ def colliding_pages(n):
         yield emulated(START + 100 * i + 100, TABLES + (i << 30), 0x1003)
 
 
+def colliding_addresses(n):
+    """Instructions whose addresses have one value in the low 32 bits of a hash without a seed."""
+    yield running(START, 1, 0)
+    for i in range(n):
+        yield encode(0x20110B, (*pair(0x1003), *pair(TABLES), *pair(unmixed(i << 32))), START + 100 * i + 100)
+
+
+def unmixed(value):
+    """The key of which `key ^= key >> 31; key *= 0x9e37...; key ^ key >> 29` makes the value."""
+    value ^= value >> 29 ^ value >> 58
+    value = value * pow(0x9E3779B97F4A7C15, -1, 1 << 64) % (1 << 64)
+    return value ^ value >> 31 ^ value >> 62
+
+
 def seconds(*args):
     """CPU time of the program with these arguments."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -113,11 +128,40 @@ def import_time(records):
 
 
 for make, n in ((forks_that_wait, 5000), (tables_of_one_base, 10000), (domains_and_losses, 2000),
-                (vcpus_and_forks, 5000), (colliding_pages, 10000)):
+                (vcpus_and_forks, 5000), (colliding_pages, 10000), (colliding_addresses, 10000)):
     @case(f"time is linear: {make.__name__}")
     def _(make=make, n=n):
         first, second = import_time(make(n)), import_time(make(FACTOR * n))
         check(second < MOST * first + NOISE, f"{n}: {first:.2f} s, {FACTOR * n}: {second:.2f} s")
+
+
+@case("time: records with ids that collide in a hash without a seed cost what others do")
+def _():
+    inverse, colliding = pow(0x9E3779B1, -1, 1 << 32), []
+    for low in range(1 << 19):
+        value = (7 << 20 | low) * inverse % (1 << 32)
+        for words in range(8):
+            mixed = value ^ words << 5
+            raw_id = mixed ^ mixed >> 11 ^ mixed >> 22
+            # what passes for an id has one or two bits of a class
+            if raw_id < 1 << 28 and bin(raw_id >> 16).count("1") in (1, 2):
+                colliding.append((raw_id, (0,) * words))
+    others = [(0x80000 + i, words) for i, (_, words) in enumerate(colliding)]
+    times = [import_time(encode(*ids[i % 3000], START + 100 * i) for i in range(100_000))
+             for ids in (colliding, others)]
+    check(times[0] < 2 * times[1] + NOISE, f"{times[0]:.2f} s, others {times[1]:.2f} s")
+
+
+@case("hash: each process has another seed, all make the same database")
+def _():
+    for name in ("dom0-crowd", "pvh-shadow", "wtpt-up", "domu-logdirty"):
+        made = set()
+        for i in range(4):
+            path = os.path.join(WORK, f"seed{i}.db")
+            seconds("import", "--force", "-o", path, unpack(name + ".bin"))
+            with open(path, "rb") as file:
+                made.add(hashlib.sha256(file.read()).hexdigest())
+        check(len(made) == 1, f"{name}: {len(made)} different files")
 
 
 def elf(path, symbols, strings):

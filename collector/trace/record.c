@@ -250,6 +250,7 @@ static const struct xf_layout *runstate_layout(uint32_t id)
 
 #define SLOTS	  4096 /* a power of two, far more than a sane stream has ids */
 #define MAX_SLOTS 3072
+#define ANSWERS	  256	       /* a power of two */
 #define MAX_MORE  (256 * 1024) /* damage can make up millions of ids: a bound for the memory */
 
 /*
@@ -261,7 +262,14 @@ struct xf_record_table {
 	bool has_prefix; /* 3.2 or 3.3 */
 	unsigned used;
 	struct xf_record_slot spare;
-	struct xf_record_slot slots[SLOTS];
+	struct xf_seed seed;
+	uint16_t index[SLOTS]; /* by a hash of id and length: number of a slot + 1 */
+	/* answers given before, by some bits of what was asked: a stream has few ids */
+	struct {
+		uint64_t key;
+		struct xf_record_slot *slot; /* NULL = none */
+	} answers[ANSWERS];
+	struct xf_record_slot slots[MAX_SLOTS];
 	struct xf_record_slot **more;
 	size_t nmore, more_room;
 	struct xf_map by_id; /* id and length -> slot in more */
@@ -278,8 +286,10 @@ struct xf_record_table *xf_record_table_new(enum xf_stream_format format)
 {
 	struct xf_record_table *table = calloc(1, sizeof(*table));
 
-	if (table)
+	if (table) {
 		table->fixed = format != XF_STREAM_VARIABLE;
+		table->seed = xf_hash_seed();
+	}
 	return table;
 }
 
@@ -342,18 +352,22 @@ static void note_release(struct xf_record_table *table, uint32_t id)
 	if (table->fixed || table->has_prefix || (id & 0xfffff0) != 0x2f000)
 		return;
 	table->has_prefix = true;
-	for (size_t i = 0; i < SLOTS; i++)
-		if (table->slots[i].used)
-			resolve(table, &table->slots[i]);
+	for (size_t i = 0; i < table->used; i++)
+		resolve(table, &table->slots[i]);
 	for (size_t i = 0; i < table->nmore; i++)
 		resolve(table, table->more[i]);
+}
+
+static uint64_t key_of(uint32_t id, unsigned words)
+{
+	return (uint64_t)words << 32 | id;
 }
 
 /* A slot outside of the fast table; without memory the shared one. */
 static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t id, unsigned words)
 {
-	struct xf_record_slot slot = {.id = id, .words = (uint8_t)words, .used = true}, *made;
-	uint64_t key = (uint64_t)words << 32 | id, *found = xf_map_get(&table->by_id, key);
+	struct xf_record_slot slot = {.id = id, .words = (uint8_t)words}, *made;
+	uint64_t key = key_of(id, words), *found = xf_map_get(&table->by_id, key);
 
 	if (found)
 		return (struct xf_record_slot *)(uintptr_t)*found;
@@ -383,38 +397,56 @@ static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t 
 	return made;
 }
 
+/* A slot of the fast table, made if it is new; NULL = that is full. */
+static struct xf_record_slot *fast_slot(struct xf_record_table *table, uint32_t id, unsigned words)
+{
+	size_t at = xf_hash(table->seed, key_of(id, words)) & (SLOTS - 1);
+	struct xf_record_slot *slot;
+
+	for (; table->index[at]; at = (at + 1) & (SLOTS - 1)) {
+		slot = &table->slots[table->index[at] - 1];
+		if (slot->id == id && slot->words == words)
+			return slot;
+	}
+	if (table->used == MAX_SLOTS)
+		return NULL;
+	slot = &table->slots[table->used++];
+	table->index[at] = (uint16_t)table->used;
+	*slot = (struct xf_record_slot){.id = id, .words = (uint8_t)words};
+	note_release(table, id);
+	resolve(table, slot);
+	return slot;
+}
+
 struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id, unsigned words)
 {
-	uint32_t hash = (id ^ id >> 11 ^ words << 5) * 0x9e3779b1u >> 20;
+	uint64_t key = key_of(id, words);
+	unsigned at = (id ^ id >> 12 ^ words << 5) & (ANSWERS - 1);
 
-	for (;; hash = (hash + 1) & (SLOTS - 1)) {
-		struct xf_record_slot *slot = &table->slots[hash];
+	if (table->answers[at].key != key || !table->answers[at].slot) {
+		struct xf_record_slot *slot = fast_slot(table, id, words);
 
-		if (slot->id == id && slot->words == words && slot->used)
-			return slot;
-		if (slot->used)
-			continue;
-		if (table->used == MAX_SLOTS)
+		if (!slot)
 			return more_slot(table, id, words);
-		table->used++;
-		*slot = (struct xf_record_slot){.id = id, .words = (uint8_t)words, .used = true};
-		note_release(table, id);
-		resolve(table, slot);
-		return slot;
+		table->answers[at].key = key;
+		table->answers[at].slot = slot;
 	}
+	return table->answers[at].slot;
 }
 
 const struct xf_record_slot *xf_record_next(const struct xf_record_table *table, size_t *cursor)
 {
-	while (*cursor < SLOTS + table->nmore) {
+	size_t n = table->used + table->nmore;
+
+	while (*cursor < n) {
 		size_t i = (*cursor)++;
 		const struct xf_record_slot *slot =
-			i < SLOTS ? &table->slots[i] : table->more[i - SLOTS];
+			i < table->used ? &table->slots[i] : table->more[i - table->used];
 
-		if (slot->used && slot->records)
+		if (slot->records)
 			return slot;
 	}
-	if ((*cursor)++ == SLOTS + table->nmore && table->spare.records)
+	if ((*cursor)++ == n && table->spare.records)
 		return &table->spare;
 	return NULL;
 }
@@ -433,17 +465,21 @@ static uint64_t frame_of(uint64_t entry)
 	return entry >> 12 & 0xffffffffffu;
 }
 
+/* Fields whose value goes to a member as it is. */
+static const struct {
+	uint16_t offset, has; /* of the member in the event, 0 and 0 = not such a field */
+} plain_fields[] = {
+#define PLAIN(field, member, bit) [XF_FIELD_##field] = {offsetof(struct xf_event, member), bit}
+	PLAIN(VA, va, XF_HAS_VA), PLAIN(RIP, rip, XF_HAS_RIP), PLAIN(PTE, pte, XF_HAS_PTE),
+	PLAIN(FRAME, frame, XF_HAS_FRAME), PLAIN(COUNT, count, XF_HAS_COUNT),
+	PLAIN(ARG1, arg1, XF_HAS_ARG1), PLAIN(ARG2, arg2, XF_HAS_ARG2),
+	[XF_FIELD_VCPU] = {0, 0}, /* the last one: the size of the table */
+#undef PLAIN
+};
+
 static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 {
 	switch (field) {
-	case XF_FIELD_VA:
-		event->va = v;
-		event->has |= XF_HAS_VA;
-		break;
-	case XF_FIELD_RIP:
-		event->rip = v;
-		event->has |= XF_HAS_RIP;
-		break;
 	case XF_FIELD_ERROR:
 		event->error_code = (uint32_t)v;
 		event->has |= XF_HAS_ERROR;
@@ -451,26 +487,15 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 	case XF_FIELD_GL1E:
 		event->frame = frame_of(v);
 		event->has |= XF_HAS_FRAME;
-		/* fall through */
-	case XF_FIELD_PTE:
 		event->pte = v;
 		event->has |= XF_HAS_PTE;
 		break;
 	case XF_FIELD_GL1E_FRAME:
-		v = frame_of(v);
-		/* fall through */
-	case XF_FIELD_FRAME:
-		event->frame = v;
+		event->frame = frame_of(v);
 		event->has |= XF_HAS_FRAME;
-		break;
-	case XF_FIELD_COUNT:
-		event->count = v;
-		event->has |= XF_HAS_COUNT;
 		break;
 	case XF_FIELD_CR:
 		event->kind = v == 3 ? XF_CR3_WRITE : XF_CR_WRITE;
-		/* fall through */
-	case XF_FIELD_ARG1:
 		event->arg1 = v;
 		event->has |= XF_HAS_ARG1;
 		break;
@@ -479,8 +504,6 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 			event->frame = frame_of(v);
 			event->has |= XF_HAS_FRAME;
 		}
-		/* fall through */
-	case XF_FIELD_ARG2:
 		event->arg2 = v;
 		event->has |= XF_HAS_ARG2;
 		break;
@@ -499,7 +522,7 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 		event->arg2 = v & 0xffff;
 		event->has |= XF_HAS_ARG1 | XF_HAS_ARG2;
 		break;
-	case XF_FIELD_END:
+	default:
 		break;
 	}
 }
@@ -509,9 +532,16 @@ void xf_record_decode(
 {
 	event->raw_id = record->id;
 	event->kind = layout->kind;
-	for (size_t i = 0; i < 6 && layout->fields[i].field; i++)
-		set_field(event, (enum xf_field)layout->fields[i].field,
-			value(layout, record, layout->fields[i].at, layout->fields[i].wide));
+	for (size_t i = 0; i < 6 && layout->fields[i].field; i++) {
+		enum xf_field field = (enum xf_field)layout->fields[i].field;
+		uint64_t v = value(layout, record, layout->fields[i].at, layout->fields[i].wide);
+
+		if (plain_fields[field].has)
+			memcpy((char *)event + plain_fields[field].offset, &v, sizeof(v));
+		else
+			set_field(event, field, v);
+		event->has |= plain_fields[field].has;
+	}
 	/* 3.2 on AMD writes PF_XEN the other way round; an error code has 16 bits at the most */
 	if (record->id == XF_RECORD_PF_XEN && event->error_code > 0xffff && event->va <= 0xffff) {
 		uint32_t error_code = (uint32_t)event->va;
@@ -519,12 +549,4 @@ void xf_record_decode(
 		event->va = event->error_code;
 		event->error_code = error_code;
 	}
-}
-
-bool xf_record_plausible(uint32_t header)
-{
-	uint32_t class = XF_RECORD_CLASS(header);
-
-	/* one bit, or two: no bit or many are not the work of Xen */
-	return class && !(class & (class - 1) & ((class & (class - 1)) - 1));
 }
