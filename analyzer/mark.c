@@ -18,7 +18,7 @@ static const char uncovered[] =
 	"INSERT INTO uncovered SELECT min(tsc_first), max(tsc_last) FROM (SELECT *, sum(apart) OVER"
 	" (ORDER BY tsc_first, tsc_last, gap_id) AS part FROM (SELECT *, tsc_first > ifnull(max(tsc_last)"
 	" OVER (ORDER BY tsc_first, tsc_last, gap_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),"
-	" tsc_first - 1) AS apart FROM gap)) GROUP BY part;";
+	" tsc_first - 1) AS apart FROM gap WHERE tsc_last > tsc_first)) GROUP BY part;";
 
 #define TOUCHES                                                           \
 	"(SELECT u.tsc_last FROM uncovered u WHERE u.tsc_first < tsc_end" \

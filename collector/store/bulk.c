@@ -394,8 +394,8 @@ static size_t put_cell(
 	uint8_t *types_at = cell + 1 + nid, *end;
 
 	*types_at++ = (uint8_t)(columns + 1);
-	memset(types_at, 0,
-		16); /* where the values go, if there are fewer: a call would take longer */
+	/* a length that is known takes no call; the values go over what is too much */
+	memset(types_at, 0, 16);
 	if (columns > 16)
 		memset(types_at + 16, 0, (size_t)columns - 16);
 	end = types_at + columns;

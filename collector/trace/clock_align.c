@@ -181,14 +181,16 @@ static bool guess(struct xf_clock_group *g, size_t reference)
 	return ok && judge(g);
 }
 
-/* All lines against that of the reference, unless one clock is right already. */
-static bool rebase(struct xf_clock_group *g, size_t reference)
+static bool same_line(const struct xf_clock_line *x, const struct xf_clock_line *y)
+{
+	return x->a == y->a && x->b == y->b;
+}
+
+/* All lines against that of one clock: its time is that of all. */
+static bool shift_all(struct xf_clock_group *g, size_t reference)
 {
 	struct xf_clock_line base = g->lines[reference];
 
-	for (size_t i = 0; i < g->n; i++)
-		if (g->sides[i].n && !g->lines[i].a && g->lines[i].b == 0)
-			return true;
 	for (size_t i = 0; i < g->n; i++) {
 		/* the time of the reference, by the common time that its line gives */
 		double a = (double)(g->lines[i].a - base.a);
@@ -197,6 +199,15 @@ static bool rebase(struct xf_clock_group *g, size_t reference)
 		g->lines[i].b = (g->lines[i].b - base.b) / (1 - base.b);
 	}
 	return judge(g);
+}
+
+/* The same, unless one clock is right already. */
+static bool rebase(struct xf_clock_group *g, size_t reference)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->sides[i].n && !g->lines[i].a && g->lines[i].b == 0)
+			return true;
+	return shift_all(g, reference);
 }
 
 /*
@@ -268,7 +279,8 @@ static bool descend(struct xf_clock_group *g, size_t fixed)
 static bool convincing(
 	const struct xf_clock_group *g, uint64_t overlaps, uint64_t breaks, bool later)
 {
-	if (g->f.overlaps)
+	/* of many clocks one may stay wrong here and there */
+	if (g->f.overlaps > (g->n > MANY ? overlaps / 100 : 0))
 		return false;
 	if (overlaps || later)
 		return g->f.breaks <= breaks;
@@ -320,14 +332,135 @@ static void set_doubtful(struct xf_clock_group *g, size_t reference)
 	}
 }
 
+/* May the shifted side have this line, by the passes in which its records were read? */
+static bool allowed(const struct xf_clock_fit *f, const struct xf_clock_bounds *passes,
+	const struct xf_clock_line *line)
+{
+	int64_t shift = xf_clock_shift_at(line, f->shifted.steps[0].t), low, high;
+
+	return !xf_clock_range(passes, 0, &low, &high) || (shift >= low && shift <= high);
+}
+
+/*
+ * The best of the lines that stand already: clocks differ by socket.  *overlaps: the contradictions that are
+ * left with it.  False: out of memory.
+ */
+static bool borrow(
+	struct xf_clock_group *g, const size_t *placed, size_t n, size_t i, uint64_t *overlaps)
+{
+	struct xf_clock_bounds passes = {0};
+	uint64_t least = UINT64_MAX;
+	size_t tried = 0;
+	bool ok = xf_clock_bound_by_passes(&g->f, &passes);
+
+	*overlaps = n > 0;
+	for (size_t k = 0; k < n && ok && tried < MANY; k++) {
+		const struct xf_clock_line *line = &g->lines[placed[k]];
+		bool again = !allowed(&g->f, &passes, line);
+
+		for (size_t j = 0; j < k && !again; j++)
+			again = same_line(&g->lines[placed[j]], line);
+		if (again)
+			continue;
+		tried++;
+		xf_clock_merge(&g->f, line, g->sides[i].n, NULL);
+		if (xf_clock_badness(&g->f) >= least)
+			continue;
+		least = xf_clock_badness(&g->f);
+		*overlaps = g->f.overlaps;
+		g->lines[i] = *line;
+	}
+	free(passes.bounds);
+	return ok;
+}
+
+static uint64_t blame(const struct xf_clock_group *g, size_t i)
+{
+	return 1000 * g->against[i].overlaps + g->against[i].blame;
+}
+
+/* Those with steps, those with by far the most contradictions last: few wrong clocks then meet many right ones. */
+static size_t most_blamed_last(const struct xf_clock_group *g, size_t *order)
+{
+	uint64_t all = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		all += blame(g, i);
+	for (int last = 0; last < 2; last++)
+		for (size_t i = 0; i < g->n; i++)
+			if (g->sides[i].n && (blame(g, i) > 2 * all / g->n) == last)
+				order[n++] = i;
+	return n;
+}
+
+/*
+ * One pCPU after the other is put to those before it: by a line that one of them has, or, where a vCPU would run
+ * on two at once, by one of its own.
+ */
+static bool grow(struct xf_clock_group *g)
+{
+	size_t *order = malloc(g->n * sizeof(*order)), n;
+	bool ok;
+
+	memset(g->lines, 0, g->n * sizeof(*g->lines));
+	ok = order && judge(g);
+	n = ok ? most_blamed_last(g, order) : 0;
+	free(g->f.fixed.steps);
+	g->f.fixed = (struct xf_clock_side){0};
+	for (size_t k = 0; k < n && ok; k++) {
+		struct xf_clock_line own = {0, 0};
+		struct xf_clock_side one;
+		uint64_t overlaps = 0;
+		size_t i = order[k];
+
+		g->f.shifted = g->sides[i];
+		g->f.list = (uint32_t)i;
+		ok = borrow(g, order, k, i, &overlaps);
+		if (ok && overlaps && g->f.work <= XF_CLOCK_WORK) {
+			ok = xf_clock_fit_one(&g->f, &own);
+			xf_clock_merge(&g->f, &own, g->sides[i].n, NULL);
+			if (g->f.overlaps < overlaps)
+				g->lines[i] = own;
+		}
+		ok = ok && join_lists(&one, g->sides + i, 1, SIZE_MAX, g->lines + i) &&
+		     join(&g->f.fixed, &one);
+	}
+	free(order);
+	return ok && judge(g);
+}
+
+/* The line that most have is that of the reference. */
+static bool majority(struct xf_clock_group *g, size_t reference)
+{
+	size_t most = 0, best = reference;
+
+	for (size_t i = 0; i < g->n; i++) {
+		size_t n = 0;
+
+		for (size_t k = 0; k < g->n; k++)
+			n += g->sides[k].n && same_line(&g->lines[i], &g->lines[k]);
+		if (g->sides[i].n && n > most) {
+			most = n;
+			best = i;
+		}
+	}
+	return shift_all(g, best);
+}
+
 /* Looks for lines under which everything fits; leaves none if there are no convincing ones. */
 static bool solve(struct xf_clock_group *g, size_t reference, bool later)
 {
 	uint64_t overlaps = g->f.overlaps, breaks = g->f.breaks;
-	bool ok = descend(g, g->n > 2 ? g->n : reference) && judge(g);
+	bool ok = true;
 
+	/* to try each of many against all others takes long */
+	if (g->n <= MANY)
+		ok = descend(g, g->n > 2 ? g->n : reference) && judge(g);
 	if (ok && !convincing(g, overlaps, breaks, later) && g->n > 2 && g->n <= MANY)
 		ok = guess(g, reference) && descend(g, reference) && judge(g);
+	if (ok && !convincing(g, overlaps, breaks, later) && g->n > 2)
+		ok = grow(g) && majority(g, reference) && descend(g, reference) && judge(g);
 	if (ok && convincing(g, overlaps, breaks, later))
 		return rebase(g, reference);
 	memset(g->lines, 0, g->n * sizeof(*g->lines));

@@ -8,6 +8,12 @@
 /* All pCPUs were silent so long, several seconds: whatever reads the trace buffers runs more often. */
 #define STOOD_STILL (1ull << 34)
 
+/* Silences times gaps that are compared: where there are more, events tell of enough gaps already. */
+#define MOST_NOTED (1u << 28)
+
+/* Silences that are compared with those of the other pCPUs, times the pCPUs. */
+#define MOST_COMPARED (1u << 20)
+
 /* A time on the common clock, where the records give one. */
 static uint64_t common_time(const struct xf_pcpu *pcpu, uint64_t tsc)
 {
@@ -29,9 +35,9 @@ static int ends(struct xf_stream *stream, struct xf_pcpu *pcpu, uint64_t from, u
 
 	if (!stream->scheduled || !pcpu->timed || (m && m->proven && !m->tight))
 		return 0;
-	if (began || (m && m->unseen_before))
+	if (first > from && (began || (m && m->unseen_before)))
 		code = xf_pcpu_gap(stream, pcpu, from, first, "start", err);
-	if (!code && (ended || (m && m->unseen_after)))
+	if (!code && to > last && (ended || (m && m->unseen_after)))
 		code = xf_pcpu_gap(stream, pcpu, last, to, "end", err);
 	return code;
 }
@@ -97,7 +103,8 @@ static struct xf_gap *noted(
 }
 
 /* Where the capture itself stood still, every pCPU has the gap. */
-static void spread(struct xf_stream *stream, struct xf_pcpu **pcpus, size_t n, size_t i)
+static void spread(
+	struct xf_stream *stream, struct xf_pcpu **pcpus, size_t n, size_t i, size_t *compared)
 {
 	struct xf_clock_list *list = pcpus[i]->clock;
 
@@ -109,7 +116,7 @@ static void spread(struct xf_stream *stream, struct xf_pcpu **pcpus, size_t n, s
 			     !stream->clocks.breaks;
 
 		if (!(s->missing || stood || noted(stream, pcpus[i], s)) ||
-			!all_silent(pcpus, n, first, last))
+			(*compared += n) > MOST_COMPARED || !all_silent(pcpus, n, first, last))
 			continue;
 		for (size_t other = 0; other < n; other++) {
 			struct xf_clock_silence *its = silent(pcpus[other], first, last);
@@ -141,6 +148,8 @@ static int silences(struct xf_stream *stream, struct xf_pcpu *pcpu, struct xf_er
 int xf_coverage_finish(
 	struct xf_stream *stream, struct xf_pcpu **pcpus, size_t n, struct xf_error *err)
 {
+	size_t compared = 0;
+	bool few;
 	int code;
 
 	for (size_t i = 0; i < n; i++) {
@@ -151,9 +160,10 @@ int xf_coverage_finish(
 	}
 	xf_clock_solve(&stream->clocks);
 	code = stream->parts ? 0 : all_ends(stream, pcpus, n, err);
-	for (size_t i = 0; i < n && stream->scheduled; i++)
-		spread(stream, pcpus, n, i);
-	for (size_t i = 0; i < n && !code; i++)
+	few = stream->scheduled && n * XF_CLOCK_SILENCES * (stream->ngaps + 1) <= MOST_NOTED;
+	for (size_t i = 0; i < n && few; i++)
+		spread(stream, pcpus, n, i, &compared);
+	for (size_t i = 0; i < n && !code && few; i++)
 		code = silences(stream, pcpus[i], err);
 	for (size_t i = 0; i < n; i++)
 		if (pcpus[i]->clock && pcpus[i]->clock->model.proven)

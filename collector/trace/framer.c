@@ -38,8 +38,8 @@ struct xf_framer {
 	size_t resident;
 	int spill; /* temporary file, -1 = none yet */
 	uint64_t spill_end;
-	uint8_t *spare
-		[SPARE]; /* of XF_CHUNK bytes each: malloc() would give them back to the kernel */
+	/* of XF_CHUNK bytes each: malloc() would give them back to the kernel */
+	uint8_t *spare[SPARE];
 	size_t nspare;
 };
 
