@@ -211,7 +211,7 @@ unit: $(unit_bin)
 FUZZ_SECONDS ?= 600
 fuzz_make = $(MAKE) --no-print-directory CC=clang SAN=1 O=$(O)/fuzz \
 	CFLAGS='-O2 -g -fsanitize=fuzzer-no-link' \
-	CPPFLAGS='-DXF_CHUNK=512 -DRESIDENT_MAX=2048 -DXF_SOURCE_LOOKAHEAD=8192'
+	CPPFLAGS='-DXF_CHUNK=512 -DRESIDENT_MAX=2048 -DXF_SOURCE_LOOKAHEAD=8192 -DXF_EDGES=4096'
 $(O)/reader: tests/fuzz/reader.c $(O)/libxenfault.a
 	$(call say,CC,$<)
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< \

@@ -134,9 +134,6 @@ static ssize_t next_bytes(struct xf_source *s, void *to, size_t room, struct xf_
 		return xf_unpack_read(s->unpack, to, room, err);
 	if (!readable(s))
 		return XF_AGAIN;
-	/* little at first: of a compressed file it goes to the library */
-	if (!s->known && !s->read && room > XF_SOURCE_LOOKAHEAD)
-		room = XF_SOURCE_LOOKAHEAD;
 	got = s->read ? s->read(s->data, to, room) : read(s->fd, to, room);
 	if (got >= 0)
 		return got;

@@ -45,10 +45,10 @@ struct xf_unpack {
 		z_stream gzip;
 		lzma_stream xz;
 	};
-	size_t at, have;
+	size_t at, have, room;
 	bool last, given, broken; /* given: some of the content */
 	enum step state;
-	uint8_t input[INPUT];
+	uint8_t input[]; /* of room bytes */
 };
 
 static bool open_zstd(struct xf_unpack *u)
@@ -160,7 +160,8 @@ int xf_unpack_open(struct xf_unpack **unpack, const void *begin, size_t n,
 	ssize_t (*read)(void *data, void *to, size_t n), void *data, const char *name,
 	struct xf_error *err)
 {
-	struct xf_unpack *u = n <= INPUT ? calloc(1, sizeof(*u)) : NULL;
+	size_t input = n > INPUT ? n : INPUT;
+	struct xf_unpack *u = calloc(1, sizeof(*u) + input);
 
 	if (!u)
 		return xf_fail_nomem(err);
@@ -169,6 +170,7 @@ int xf_unpack_open(struct xf_unpack **unpack, const void *begin, size_t n,
 	u->data = data;
 	u->name = name;
 	u->have = n;
+	u->room = input;
 	memcpy(u->input, begin, n);
 	if (!u->format->open(u)) {
 		free(u);
@@ -181,7 +183,7 @@ int xf_unpack_open(struct xf_unpack **unpack, const void *begin, size_t n,
 /* More input behind what is left: 0, XF_AGAIN or a negative code. */
 static int refill(struct xf_unpack *u, struct xf_error *err)
 {
-	ssize_t got = u->read(u->data, u->input, INPUT);
+	ssize_t got = u->read(u->data, u->input, u->room);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return XF_AGAIN;

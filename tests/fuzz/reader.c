@@ -17,6 +17,7 @@
 
 #include "analyzer/analyzer.h"
 #include "collector/store/store.h"
+#include "collector/trace/unpack.h"
 #include "schemas/db.h"
 #include "schemas/sql.h"
 
@@ -161,18 +162,22 @@ static uint64_t derived(sqlite3 *db)
 	return hash;
 }
 
-/* Stores the events, analyzes what was stored. */
+/* Stores the events, analyzes what was stored.  0: it marked what gaps or wrong clocks touch, which events alone do not show. */
 static uint64_t stored(const uint8_t *data, size_t size)
 {
 	struct xf_vtab vtab = {0};
 	sqlite3 *db = NULL;
+	int64_t marks;
 	uint64_t hash;
 
 	if (xf_reader_open(&vtab.reader, file_of(data, size), NULL))
 		return 0;
 	must(!xf_store_scan(&db, &vtab, "fuzz", 0, NULL));
 	must(!xf_analyze(db, NULL, NULL));
-	hash = derived(db);
+	must(!xf_db_int(db,
+		"SELECT (SELECT count(*) FROM gap) + (SELECT count(*) FROM doubt WHERE code = 'clock')",
+		&marks, NULL));
+	hash = marks ? 0 : derived(db);
 	sqlite3_close(db);
 	xf_reader_close(vtab.reader);
 	return hash;
@@ -204,13 +209,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	found = derived(memory);
 	must(!xf_db_exec(memory, "ROLLBACK", NULL));
 
-	piped = read_all(stream_of(&pipe), NULL, 0);
-	must(file.events == piped.events && file.hash == piped.hash);
+	/* a function's bytes are the trace itself; a compressed file's are not */
+	if (!xf_unpack_knows(data, size)) {
+		piped = read_all(stream_of(&pipe), NULL, 0);
+		must(file.events == piped.events && file.hash == piped.hash);
+	}
 
 	/* slower ones not for every input */
 	if (size % 4 == 0)
 		read_all(stream_of(&live), NULL, 1 + (size % 8 == 0));
-	if (size % 32 == 0 && file.events)
-		must(stored(data, size) == found);
+	if (size % 32 == 0 && file.events) {
+		uint64_t again = stored(data, size);
+
+		must(!again || again == found);
+	}
 	return 0;
 }
