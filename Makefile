@@ -27,7 +27,8 @@ LDFLAGS += -fsanitize=address,undefined
 endif
 
 have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo y)
-needed = sqlite3 libelf libzstd liblzma zlib
+unpackers = libzstd liblzma zlib
+needed = sqlite3 libelf $(unpackers)
 missing := $(strip $(foreach p,$(needed),$(if $(call have,$(p)),,$(p))))
 LIBS = $(shell $(PKG_CONFIG) --libs $(needed) 2>/dev/null) -lm -lpthread
 XF_CFLAGS += $(shell $(PKG_CONFIG) --cflags $(needed) ncursesw 2>/dev/null)
@@ -113,7 +114,7 @@ $(O)/pic/%.o: %.c | packages
 $(O)/xenfault.so: $(ext_obj)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections -Wl,-z,defs -o $@ $^ \
-		$(shell $(PKG_CONFIG) --libs libzstd liblzma zlib 2>/dev/null) -lm -lpthread
+		$(shell $(PKG_CONFIG) --libs $(unpackers) 2>/dev/null) -lm -lpthread
 
 $(O)/man/xenfault.1: $(O)/xenfault $(wildcard man/*) common/version.h schemas/event.h docs/database.md
 	$(call say,MAN,$(@D))

@@ -319,7 +319,7 @@ static int subcall(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 		v->multicall_updates += event->has & XF_HAS_ARG2 ? (unsigned)event->arg2 : 1;
 	if (event->arg1 != 26)
 		return 0;
-	if (!v->multicall_updates && event->count == 2 && !(event->has & XF_HAS_ARG2))
+	if (!v->multicall_updates && xf_is_mmuext_of_two(event))
 		v->unpinning = true;
 	if (v->unpinning || v->multicall_updates < 3)
 		return 0;

@@ -453,10 +453,14 @@ int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event 
 	return 0;
 }
 
+bool xf_is_mmuext_of_two(const struct xf_event *event)
+{
+	return event->kind == XF_MMUEXT && event->count == 2 && !(event->has & XF_HAS_ARG2);
+}
+
 bool xf_loads_space(const struct xf_event *event)
 {
-	return event->kind == XF_MMUEXT && event->count == 2 &&
-	       event->raw_id != XF_RECORD_SUBCALL && !(event->has & XF_HAS_ARG2);
+	return xf_is_mmuext_of_two(event) && event->raw_id != XF_RECORD_SUBCALL;
 }
 
 /* The pin was an exec's. */

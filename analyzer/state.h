@@ -373,6 +373,9 @@ int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event 
  */
 bool xf_loads_space(const struct xf_event *event);
 
+/* One mmuext_op of two operations, in a multicall or not. */
+bool xf_is_mmuext_of_two(const struct xf_event *event);
+
 /* An event of the vCPU, of whatever kind: tells an exec's pin from a fork's by what comes after it. */
 void xf_fork_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 /* A loss or the end of its domain: what the vCPU has under way ends here, and is not whole. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/store/clocks.h"
 #include "common/clock.h"
 #include "common/escape.h"
 #include "schemas/db.h"
@@ -155,6 +156,17 @@ int xf_time_range(const struct xf_options *o, uint64_t tsc_first, uint64_t hz,
 	if (range->has_to && !code)
 		code = point(&o->to, "--to", tsc_first, hz, &range->to, err);
 	return code;
+}
+
+int xf_one_clock(
+	sqlite3 *db, const struct xf_options *options, int64_t *pcpus, struct xf_error *err)
+{
+	const char *mode = options->clocks ? options->clocks : "auto";
+
+	*pcpus = 0;
+	if (!strcmp(mode, "never"))
+		return 0;
+	return xf_clocks_apply(db, !strcmp(mode, "always"), pcpus, err);
 }
 
 int xf_print_doubts(sqlite3 *db, struct xf_error *err)

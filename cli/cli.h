@@ -59,6 +59,13 @@ struct xf_range {
 int xf_time_range(const struct xf_options *options, uint64_t tsc_first, uint64_t hz,
 	struct xf_range *range, struct xf_error *err);
 
+/*
+ * Brings the times of a database to one clock as --clocks says, see xf_clocks_apply().  *pcpus: how many
+ * pCPUs' were corrected.
+ */
+int xf_one_clock(
+	sqlite3 *db, const struct xf_options *options, int64_t *pcpus, struct xf_error *err);
+
 /* After a text table: losses and doubts of the database, if there are any, on stderr. */
 int xf_print_doubts(sqlite3 *db, struct xf_error *err);
 

@@ -7,14 +7,8 @@
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
 #include "cli/symbolize.h"
-#include "collector/store/clocks.h"
 #include "collector/store/store.h"
 #include "schemas/db.h"
-
-struct import_options {
-	struct xf_options common;
-	const char *clocks; /* NULL = not given */
-};
 
 struct import {
 	struct xf_options *options;
@@ -25,6 +19,7 @@ struct import {
 	struct xf_vtab vtab;
 	const char *source; /* as the capture row names it */
 	char *doubts;	    /* what its doubts say, a line each */
+	int64_t forks;
 };
 
 static int tap(void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err)
@@ -44,13 +39,10 @@ static int should_stop(void *data)
 /* Where the records prove that clocks differ, all times go to one clock, and the analysis is made again. */
 static int one_clock(struct import *import, struct xf_error *err)
 {
-	const char *mode = ((const struct import_options *)import->options)->clocks;
 	sqlite3 *db = xf_store_db(import->store);
-	int64_t corrected = 0;
-	int code = 0;
+	int64_t corrected;
+	int code = xf_one_clock(db, import->options, &corrected, err);
 
-	if (!mode || strcmp(mode, "never") != 0)
-		code = xf_clocks_apply(db, mode && !strcmp(mode, "always"), &corrected, err);
 	if (code || import->options->no_analyze)
 		return code;
 	if (!corrected)
@@ -61,8 +53,8 @@ static int one_clock(struct import *import, struct xf_error *err)
 	return code ? code : xf_db_exec(db, "BEGIN", err);
 }
 
-/* The doubts as the database has them, for report(): it is closed then. */
-static int keep_doubts(struct import *import, struct xf_error *err)
+/* Doubts and forks as the database has them, for report() and summary(): it is closed then. */
+static int keep_results(struct import *import, struct xf_error *err)
 {
 	size_t size = 0;
 	sqlite3_stmt *stmt;
@@ -79,6 +71,9 @@ static int keep_doubts(struct import *import, struct xf_error *err)
 	}
 	sqlite3_finalize(stmt);
 	fclose(text);
+	if (!code)
+		code = xf_db_int(xf_store_db(import->store), "SELECT count(*) FROM fork",
+			&import->forks, err);
 	return code;
 }
 
@@ -113,7 +108,7 @@ static int fill(struct import *import, struct xf_error *err)
 	if (!code)
 		code = one_clock(import, err);
 	if (!code)
-		code = keep_doubts(import, err);
+		code = keep_results(import, err);
 	if (!code && import->options->nsymbols)
 		code = xf_symbolize(xf_store_db(import->store), import->options, err);
 	if (!code && xf_store_why_insert(import->store))
@@ -140,32 +135,20 @@ static void report(const struct import *import, const char *path)
 }
 
 /* What there is now, and the command that shows it. */
-static int summary(const struct import *import, const char *path, struct xf_error *err)
+static void summary(const struct import *import, const char *path)
 {
 	struct xf_reader_stats stats;
-	int64_t forks = 0;
-	sqlite3 *db = NULL;
-	int code = 0;
 
 	xf_reader_stats(import->reader, &stats);
-	if (!import->options->no_analyze) {
-		code = xf_open(&db, path, err);
-		if (!code)
-			code = xf_db_int(db, "SELECT count(*) FROM fork", &forks, err);
-		sqlite3_close(db);
-	}
-	if (code)
-		return code;
 	xf_print(stderr, "%s: %llu events of %llu records", path, (unsigned long long)stats.events,
 		(unsigned long long)stats.records);
 	if (import->options->no_analyze)
 		xf_print(stderr, ", not analyzed; next: xenfault analyze %s\n", path);
 	else
-		xf_print(stderr, ", %lld fork%s, %s; next: xenfault %s %s\n", (long long)forks,
-			forks == 1 ? "" : "s",
+		xf_print(stderr, ", %lld fork%s, %s; next: xenfault %s %s\n",
+			(long long)import->forks, import->forks == 1 ? "" : "s",
 			stats.lost_records ? "with losses" : "no record lost",
-			forks ? "forks" : "info", path);
-	return 0;
+			import->forks ? "forks" : "info", path);
 }
 
 static int outcome(const struct import *import, struct xf_error *err)
@@ -214,10 +197,9 @@ static int run_import(struct xf_options *options, struct xf_error *err)
 	}
 	if (!code) {
 		report(&import, path);
-		code = summary(&import, path, err);
-	}
-	if (!code)
+		summary(&import, path);
 		code = outcome(&import, err);
+	}
 	xf_reader_close(import.reader);
 	free(import.doubts);
 	free(path);
@@ -231,13 +213,9 @@ static const struct xf_option import_options[] = {
 	XF_OPT_FAIL_ON_LOSS,
 	XF_OPTS_SYMBOLS,
 	XF_OPT_CPU_HZ,
-	{"clocks", 0, "MODE",
-		"correct pCPUs' clocks: auto (default: where the records bound the error tightly),"
-		" always, never",
-		XF_CHOICE(struct import_options, clocks), "auto always never"},
+	XF_OPT_CLOCKS("correct pCPUs' clocks"),
 	{0},
 };
 
 const struct xf_command xf_cmd_import = {"import", "FILE|-",
-	"turn a trace file or stream into a database", import_options,
-	sizeof(struct import_options), run_import};
+	"turn a trace file or stream into a database", import_options, 0, run_import};

@@ -49,9 +49,10 @@ struct xf_options {
 	enum xf_format format;
 	int domid, vcpu; /* -1 = all */
 	struct xf_when from, to;
-	int64_t limit;	 /* -1 = none */
-	int64_t fork;	 /* -1 = none */
-	uint64_t cpu_hz; /* 0 = not given */
+	int64_t limit;	    /* -1 = none */
+	int64_t fork;	    /* -1 = none */
+	uint64_t cpu_hz;    /* 0 = not given */
+	const char *clocks; /* auto, always, never; NULL = not given */
 	struct xf_symbol_file symbols[XF_MAX_SYMBOL_FILES];
 	int nsymbols;
 };
@@ -158,6 +159,14 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 		"cpu-hz", 0, "HZ",                                                                  \
 			"TSC cycles per second: plain, or with M, G, MHz; trace files do not tell", \
 			XF_OPT(xf_set_cpu_hz, cpu_hz, uint64_t), NULL                               \
+	}
+/* text: what is corrected, up to the colon. */
+#define XF_OPT_CLOCKS(text)                                                                 \
+	{                                                                                   \
+		"clocks", 0, "MODE",                                                        \
+			text ": auto (default: where the records bound the error tightly)," \
+			     " always, never",                                              \
+			XF_CHOICE(struct xf_options, clocks), "auto always never"           \
 	}
 /* What a list of rows takes. */
 #define XF_OPTS_ROWS \

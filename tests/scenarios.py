@@ -242,14 +242,19 @@ def migrated(in_page: bool) -> Story:
     return Story(trace, [fork], {"emulate": 64, "page_fault": 4}, either=either)
 
 
-def forks_meanwhile() -> Story:
-    """While a fork waits inside a PT page, another task runs in user mode, then its kernel thread, and forks."""
+def two_tasks() -> tuple[Trace, Vcpu, Process, Process]:
+    """A vCPU in user mode, and two processes of 3 PT pages with 20 entries each."""
     trace = Trace()
     who = Vcpu(0, 0)
     trace.switch(0, who)
     in_user_mode(trace, 0)
-    waiting = Process(trace, 0x4000, 3, 20, 0x7F0000000000)
-    other = Process(trace, 0x6000, 3, 20, 0x560000000000)
+    return (trace, who, Process(trace, 0x4000, 3, 20, 0x7F0000000000),
+            Process(trace, 0x6000, 3, 20, 0x560000000000))
+
+
+def forks_meanwhile() -> Story:
+    """While a fork waits inside a PT page, another task runs in user mode, then its kernel thread, and forks."""
+    trace, who, waiting, other = two_tasks()
     fork = Fork(who, cow_faults=0)
     waiting.write_protect(0, 0, 25, fork)
     waiting.switch_to(0)
@@ -268,12 +273,7 @@ def forks_meanwhile() -> Story:
 
 def exec_meanwhile() -> Story:
     """While a fork waits between two PT pages, another task's exec pins new tables and unpins old ones."""
-    trace = Trace()
-    who = Vcpu(0, 0)
-    trace.switch(0, who)
-    in_user_mode(trace, 0)
-    waiting = Process(trace, 0x4000, 3, 20, 0x7F0000000000)
-    other = Process(trace, 0x6000, 3, 20, 0x560000000000)
+    trace, who, waiting, other = two_tasks()
     fork = Fork(who, cow_faults=0, doubted=True)
     waiting.write_protect(0, 0, 20, fork)
     waiting.switch_to(0)
@@ -290,12 +290,7 @@ def exec_meanwhile() -> Story:
 
 def interleaved() -> Story:
     """Two tasks fork in turn on one vCPU, switched inside their PT pages."""
-    trace = Trace()
-    who = Vcpu(0, 0)
-    trace.switch(0, who)
-    in_user_mode(trace, 0)
-    one = Process(trace, 0x4000, 3, 20, 0x7F0000000000)
-    two = Process(trace, 0x6000, 3, 20, 0x560000000000)
+    trace, who, one, two = two_tasks()
     forks = [Fork(who, cow_faults=0), Fork(who, cow_faults=0)]
     one.write_protect(0, 0, 25, forks[0])
     two.switch_to(0)

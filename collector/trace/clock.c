@@ -45,21 +45,32 @@ bool xf_clock_left_out(const struct xf_clocks *c, uint32_t pass, uint32_t next)
 	return c->stride > 1 && pass / GROUP != next / GROUP;
 }
 
-/* Leaves out every second part. */
-static void thin(struct xf_clocks *c)
+/* Keeps the steps for which wanted() is true. */
+static void keep(struct xf_clocks *c,
+	bool (*wanted)(const struct xf_clocks *c, const struct xf_clock_step *step))
 {
-	c->stride *= 2;
 	c->steps = 0;
 	for (size_t i = 0; i < c->nlists; i++) {
 		struct xf_clock_list *list = c->lists[i];
 		size_t n = 0;
 
 		for (size_t k = 0; k < list->n; k++)
-			if (kept(c, list->steps[k].pass))
+			if (wanted(c, &list->steps[k]))
 				list->steps[n++] = list->steps[k];
 		list->n = n;
 		c->steps += n;
 	}
+}
+
+static bool in_kept_part(const struct xf_clocks *c, const struct xf_clock_step *step)
+{
+	return kept(c, step->pass);
+}
+
+static bool is_runstate(const struct xf_clocks *c, const struct xf_clock_step *step)
+{
+	(void)c;
+	return !step->switched;
 }
 
 void xf_clock_add(struct xf_clocks *c, struct xf_clock_list *list, const struct xf_clock_step *step)
@@ -81,9 +92,11 @@ void xf_clock_add(struct xf_clocks *c, struct xf_clock_list *list, const struct 
 	}
 	list->steps[list->n++] = *step;
 	/* a stream of one pass only has no parts: its beginning is kept */
-	if (++c->steps >= XF_CLOCK_STEPS && step->pass / GROUP)
-		thin(c);
-	else if (c->steps >= XF_CLOCK_STEPS)
+	if (++c->steps >= XF_CLOCK_STEPS && step->pass / GROUP) {
+		/* every second part is left out */
+		c->stride *= 2;
+		keep(c, in_kept_part);
+	} else if (c->steps >= XF_CLOCK_STEPS)
 		c->steps--, list->n--;
 }
 
@@ -111,17 +124,11 @@ uint64_t xf_clock_correct(const struct xf_clock_model *m, uint64_t tsc)
 	return tsc - (uint64_t)m->offset - (uint64_t)(int64_t)(m->drift * (double)since);
 }
 
-static void drop_switches(struct xf_clocks *c)
+static void forget_models(struct xf_clocks *c)
 {
-	for (size_t i = 0; i < c->nlists && c->runstates; i++) {
-		struct xf_clock_list *list = c->lists[i];
-		size_t n = 0;
-
-		for (size_t k = 0; k < list->n; k++)
-			if (!list->steps[k].switched)
-				list->steps[n++] = list->steps[k];
-		list->n = n;
-	}
+	for (size_t i = 0; i < c->nlists; i++)
+		c->lists[i]->model =
+			(struct xf_clock_model){.low = XF_CLOCK_NONE, .high = XF_CLOCK_NONE};
 }
 
 static int by_id(const void *a, const void *b)
@@ -133,18 +140,14 @@ static int by_id(const void *a, const void *b)
 
 void xf_clock_solve(struct xf_clocks *c)
 {
-	for (size_t i = 0; i < c->nlists; i++)
-		c->lists[i]->model =
-			(struct xf_clock_model){.low = XF_CLOCK_NONE, .high = XF_CLOCK_NONE};
+	forget_models(c);
 	if (c->failed || !c->nlists)
 		return;
-	drop_switches(c);
+	if (c->runstates)
+		keep(c, is_runstate);
 	qsort(c->lists, c->nlists, sizeof(c->lists[0]), by_id);
-	if (!xf_clock_align(c)) {
-		for (size_t i = 0; i < c->nlists; i++)
-			c->lists[i]->model = (struct xf_clock_model){
-				.low = XF_CLOCK_NONE, .high = XF_CLOCK_NONE};
-	}
+	if (!xf_clock_align(c))
+		forget_models(c);
 	/* the records of a switch do not come in the order of what they tell, where a vCPU is moved by force */
 	if (!c->runstates && c->breaks < FEW)
 		c->breaks = 0;

@@ -112,15 +112,21 @@ static void note_break(struct xf_clock_fit *f, int64_t first, int64_t last)
 		(struct xf_clock_break){first < last ? first : last, last + (last <= first)};
 }
 
+/* One break more, of one list or two. */
+static void blame(struct xf_clock_fit *f, uint32_t one, uint32_t other)
+{
+	f->breaks++;
+	if (!f->against)
+		return;
+	f->against[one].blame++;
+	f->against[other].blame += other != one;
+}
+
 /* A step is missing before this one. */
 static void broken(
 	struct xf_clock_fit *f, const struct xf_clock_chain *c, const struct xf_clock_merged *s)
 {
-	f->breaks++;
-	if (f->against) {
-		f->against[s->list].blame++;
-		f->against[c->list].blame += c->list != s->list;
-	}
+	blame(f, s->list, c->list);
 	note_break(f, c->merged, s->t);
 }
 
@@ -155,11 +161,7 @@ static void next_step(struct xf_clock_fit *f, const struct xf_clock_merged *s)
 	if (last && s->list != last->list && fits(c, s)) {
 		take(f, c, s);
 		if (fits(c, c->held[0])) {
-			f->breaks++;
-			if (f->against) {
-				f->against[s->list].blame++;
-				f->against[c->held[0]->list].blame++;
-			}
+			blame(f, s->list, c->held[0]->list);
 			for (unsigned i = 0; i < c->nheld; i++)
 				take(f, c, c->held[i]);
 			c->nheld = 0;

@@ -157,8 +157,7 @@ static void runstate(struct xf_pcpu *pcpu, struct xf_stream *stream, const struc
 		check_owner(pcpu, stream, v);
 		set_owner(pcpu, stream, (struct xf_owner){0});
 	} else if (is_running) {
-		if (pcpu->owner.known && !pcpu->unsettled && !xf_owner_same(pcpu->owner, v))
-			xf_doubt_add(stream->doubts, XF_DOUBT_SCHED_CONFLICT, 1, pcpu->tsc, 0);
+		check_owner(pcpu, stream, v);
 		set_owner(pcpu, stream, v);
 	}
 }

@@ -162,7 +162,10 @@ static uint64_t derived(sqlite3 *db)
 	return hash;
 }
 
-/* Stores the events, analyzes what was stored.  0: it marked what gaps or wrong clocks touch, which events alone do not show. */
+/*
+ * Stores the events, analyzes what was stored.  0: it marked what gaps or wrong clocks touch, which events
+ * alone do not show.
+ */
 static uint64_t stored(const uint8_t *data, size_t size)
 {
 	struct xf_vtab vtab = {0};
