@@ -88,6 +88,8 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	v->change = 0;
 	v->spaces++; /* it may have loaded another one */
 	v->multicall_updates = 0;
+	v->loading = false;
+	v->maybe_pinned = 0;
 	xf_flush_take(a, v, NULL, 0);
 	xf_flush_take(a, v, NULL, 1);
 	return code;
@@ -307,12 +309,19 @@ static int unhook(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_even
 	return code;
 }
 
-/* The pin of new page tables is a multicall of update_va_mapping calls and an mmuext_op. */
+/*
+ * The pin of new page tables is a multicall of update_va_mapping calls and an mmuext_op: each table is
+ * made read-only, then pinned.  Unpinning goes the other way round, the kernel's and the user's top first.
+ */
 static int subcall(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
 	if (event->arg1 == 14)
 		v->multicall_updates += event->has & XF_HAS_ARG2 ? (unsigned)event->arg2 : 1;
-	if (event->arg1 != 26 || v->multicall_updates < 3)
+	if (event->arg1 != 26)
+		return 0;
+	if (!v->multicall_updates && event->count == 2 && !(event->has & XF_HAS_ARG2))
+		v->unpinning = true;
+	if (v->unpinning || v->multicall_updates < 3)
 		return 0;
 	v->multicall_updates = 0;
 	return xf_fork_pin(a, v, event);
@@ -401,11 +410,11 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		v->fault_open = false;
 		if (code)
 			return code;
-		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
+		return event->raw_id == XF_RECORD_SUBCALL ? subcall(a, v, event) : 0;
 	case XF_MMUEXT:
-		v->spaces += event->count == 2;
+		v->spaces += xf_loads_space(event);
 		xf_flush_other(a, v, event);
-		return event->raw_id == 0x20200e ? subcall(a, v, event) : 0;
+		return event->raw_id == XF_RECORD_SUBCALL ? subcall(a, v, event) : 0;
 	case XF_CR3_WRITE:
 		return cr3(a, v, event);
 	case XF_INVLPG:
@@ -416,6 +425,28 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 	default:
 		return 0;
 	}
+}
+
+#define BIT(kind) (1ull << XF_##kind)
+
+/* What is asked about each event: pauses and log-dirty mode.  Most kinds mean nothing to them. */
+static int ask_episodes(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	static const uint64_t pauses = BIT(PAUSE) | BIT(UNPAUSE) | BIT(P2M) | BIT(HYPERCALL),
+			      shadow = BIT(FIXUP) | BIT(UNHOOK) | BIT(PAGE_FAULT) | BIT(HYPERCALL),
+			      hap = BIT(PAUSE) | BIT(UNPAUSE) | BIT(P2M) | BIT(NPF) | BIT(RECALC);
+	uint64_t kind = event->kind < XF_KIND_COUNT ? 1ull << event->kind : 0;
+	int code = 0;
+
+	if (kind & pauses)
+		code = xf_pause_event(a, v, event);
+	else
+		v->domctl = 0;
+	if (!code && (kind & shadow || !v->domain->pv))
+		code = xf_episode_event(a, v->domain, event);
+	if (!code && kind & hap)
+		code = xf_hap_event(a, v, event);
+	return code;
 }
 
 int xf_analyzer_event(
@@ -432,13 +463,10 @@ int xf_analyzer_event(
 	if (!v)
 		return -XF_INTERNAL;
 	make_newest(a, v->domain);
-	code = xf_pause_event(a, v, event);
-	if (!code)
-		code = xf_episode_event(a, v->domain, event);
-	if (!code)
-		code = xf_hap_event(a, v, event);
+	code = ask_episodes(a, v, event);
 	if (!code)
 		code = follow(a, v, event);
+	xf_fork_event(a, v, event);
 	if (!code && v->domain->nfloating)
 		code = xf_shadow_advance(a, v->domain, event->tsc);
 	return code ? code : dispatch(a, v, event);
@@ -568,6 +596,19 @@ static int feed(
 	return code;
 }
 
+int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
+{
+	int code = xf_db_exec(db,
+		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
+		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
+		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
+		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
+		"DROP TABLE IF EXISTS episode_vcpu",
+		err);
+
+	return code ? code : xf_db_exec(db, xf_sql_derived, err);
+}
+
 int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 {
 	struct xf_analyzer *a = NULL;
@@ -575,21 +616,15 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 
 	if (code)
 		return code;
-	code = xf_db_exec(db,
-		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
-		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
-		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
-		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
-		"DROP TABLE IF EXISTS episode_vcpu",
-		err);
-	if (!code)
-		code = xf_db_exec(db, xf_sql_derived, err);
+	code = xf_analyze_clear(db, err);
 	if (!code)
 		code = xf_analyzer_new(&a, db, err);
 	if (!code)
 		code = feed(a, db, progress, err);
 	if (!code)
 		code = xf_analyzer_finish(a, err);
+	if (!code)
+		code = xf_analyze_mark(db, err);
 	xf_analyzer_free(a);
 	if (!code)
 		code = xf_db_exec(db, "COMMIT", err);

@@ -37,4 +37,13 @@ void xf_analyzer_free(struct xf_analyzer *analyzer);
  */
 int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err);
 
+/*
+ * Marks the forks whose records' order is not sure, because the clocks of pCPUs differ and were not
+ * corrected.  Once, after the table pcpu was written and the forks were; xf_analyze() does it itself.
+ */
+int xf_analyze_mark(sqlite3 *db, struct xf_error *err);
+
+/* Empties the derived tables, for instance because the events were put in another order. */
+int xf_analyze_clear(sqlite3 *db, struct xf_error *err);
+
 #endif

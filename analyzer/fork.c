@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "analyzer/state.h"
+#include "schemas/xen.h"
 
 #define MAX_SUSPENDED 16
 
@@ -264,6 +265,32 @@ static int same_space(struct xf_domain *d, const struct xf_fork *fork, uint64_t 
 	return *mm == fork->mm;
 }
 
+/* The one fork that ended in a pin and may be the rest of this one; NULL = none, or several. */
+static struct xf_fork *only_rest(const struct xf_domain *d, const struct xf_fork *fork)
+{
+	struct xf_fork *rest = NULL;
+
+	for (struct xf_fork *r = NULL; (r = waiting_for(d, fork, r));) {
+		if (!r->ended || r->ended_by != XF_END_PIN || r->open)
+			continue;
+		if (rest)
+			return NULL;
+		rest = r;
+	}
+	return rest;
+}
+
+/*
+ * The address space that is loaded was loaded since the fork was suspended, and whoever it belongs to has
+ * been in user mode: not the forking process, unless another thread of it ran.
+ */
+static bool in_user_mode(const struct xf_vcpu *v, const struct xf_fork *suspended)
+{
+	if (suspended->vcpu == v ? v->spaces == suspended->spaces : !v->spaces)
+		return false;
+	return v->user_space == v->spaces + 1;
+}
+
 /*
  * After a task switch: which suspended fork goes on with this write?  NULL = none, a new one begins;
  * *maybe is a suspended fork of another vCPU that it may all the same be the rest of.
@@ -290,6 +317,9 @@ static struct xf_fork *resumed(
 		int same = same_space(v->domain, f, w->page);
 
 		if (!f->suspended || f->maybe_pinned || !fits(f, w) || same == 0 || w->shadow)
+			continue;
+		/* what went on elsewhere, and to its end, does not go on here */
+		if (same < 0 && (in_user_mode(v, f) || only_rest(v->domain, f)))
 			continue;
 		if (f->vcpu == v) {
 			/* it was switched away from here, and a switch back is needed */
@@ -374,6 +404,7 @@ int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v)
 	struct xf_fork *fork = v->fork;
 
 	v->user_fault = true;
+	v->user_space = v->spaces + 1;
 	v->cut = false;
 	if (fork && !fork->suspended && fork->vcpu == v)
 		return end_fork(a, fork, XF_END_FAULT);
@@ -411,13 +442,52 @@ int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event 
 	/* a suspended fork that had nothing left to write-protect also ends with a pin, as exec does */
 	for (struct xf_fork *f = v->domain->forks; f; f = f->next) {
 		if (!f->suspended || f->vcpu != v || v->user_fault || f->switches == v->switches ||
-			f->maybe_pinned)
+			f->maybe_pinned || v->spaces - f->spaces == 1 || in_user_mode(v, f) ||
+			only_rest(v->domain, f))
 			continue;
 		f->maybe_pinned = true;
 		f->tsc_pin = event->tsc;
+		v->maybe_pinned = (uint64_t)f->id;
 		break;
 	}
 	return 0;
+}
+
+bool xf_loads_space(const struct xf_event *event)
+{
+	return event->kind == XF_MMUEXT && event->count == 2 &&
+	       event->raw_id != XF_RECORD_SUBCALL && !(event->has & XF_HAS_ARG2);
+}
+
+/* The pin was an exec's. */
+static void take_back_pin(struct xf_analyzer *a, struct xf_vcpu *v)
+{
+	uint64_t *slot = xf_map_get(&a->forks, v->maybe_pinned);
+	struct xf_fork *fork = slot ? (struct xf_fork *)(uintptr_t)*slot : NULL;
+
+	if (!fork || !fork->maybe_pinned)
+		return;
+	fork->maybe_pinned = false;
+	fork->tsc_pin = 0;
+}
+
+/*
+ * A task switch loads the new address space and switches stacks at once.  An exec loads the one that
+ * it has pinned and goes on in it; a fork never loads its child's.
+ */
+void xf_fork_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	if (event->kind == XF_HYPERCALL || event->kind == XF_PRIVOP || event->kind == XF_IRET)
+		return;
+	if (v->maybe_pinned && v->loading && event->kind != XF_TASK_SWITCH)
+		take_back_pin(a, v);
+	if (v->loading || event->kind == XF_TASK_SWITCH)
+		v->maybe_pinned = 0;
+	v->loading = xf_loads_space(event);
+	/* tables of any size are unpinned without anything else between the multicalls */
+	if (event->kind == XF_TASK_SWITCH || event->kind == XF_EMULATE ||
+		(event->kind == XF_MMUEXT && event->raw_id != XF_RECORD_SUBCALL))
+		v->unpinning = false;
 }
 
 int xf_fork_break(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
@@ -471,21 +541,6 @@ static int join_moved(struct xf_analyzer *a, struct xf_fork *first, struct xf_fo
 	xf_map_free(&rest->pages);
 	free(rest);
 	return code;
-}
-
-/* The one fork that ended in a pin and may be the rest of this one; NULL = none, or several. */
-static struct xf_fork *only_rest(const struct xf_domain *d, const struct xf_fork *fork)
-{
-	struct xf_fork *rest = NULL;
-
-	for (struct xf_fork *r = NULL; (r = waiting_for(d, fork, r));) {
-		if (!r->ended || r->ended_by != XF_END_PIN || r->open)
-			continue;
-		if (rest)
-			return NULL;
-		rest = r;
-	}
-	return rest;
 }
 
 int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d)

@@ -155,19 +155,24 @@ struct xf_vcpu {
 	uint64_t domctl; /* TSC of the domctl hypercall it is in, 0 = none */
 	uint64_t split;	 /* region whose p2m entry of 2 MiB it split last, from 1; 0 = none since */
 	bool cut; /* a loss, or the start of the capture, and nothing since that shows a new beginning */
-	struct xf_sequence *run; /* of emulated writes */
-	struct xf_fork *fork;	 /* running or suspended here last */
-	uint64_t switches;	 /* task switches so far */
-	uint64_t spaces; /* address spaces loaded so far (mmuext_op of two: kernel, user base) */
+	struct xf_sequence *run;     /* of emulated writes */
+	struct xf_fork *fork;	     /* running or suspended here last */
+	uint64_t switches;	     /* task switches so far */
+	uint64_t spaces;	     /* address spaces loaded so far: xf_loads_space() */
 	const struct xf_vcpu *raced; /* it had the same address space as that vCPU, */
 	uint64_t raced_space[2];     /* when their spaces were these (own, other) */
 	bool user_fault;	     /* a user address faulted since the last one */
-	bool fault_open;	     /* a fault was delivered whose PTE write is still to come */
+	uint64_t user_space;	     /* 1 + `spaces` when a user address faulted last, 0 = never */
+	bool loading;		     /* the last thing that it did was to load an address space */
+	uint64_t
+		maybe_pinned; /* fork that the last pin may belong to, until that is clear; 0 = none */
+	bool fault_open;      /* a fault was delivered whose PTE write is still to come */
 	uint64_t fault_va;
 	uint32_t fault_error;
 	int64_t fault_event;
 	uint64_t cr3;		    /* frame, 0 = unknown */
 	unsigned multicall_updates; /* update_va_mapping calls in the current multicall */
+	bool unpinning;		    /* the current multicalls unpin page tables */
 	struct xf_flushes flushes[2][XF_REACHES]; /* by reason, of the hook record that follows */
 	int64_t flush_event[2];
 };
@@ -361,6 +366,15 @@ int xf_fork_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_writ
 int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v);
 void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+
+/*
+ * A vCPU loads an address space with one mmuext_op of two operations, the kernel's base and the user's
+ * (PV guests of 64 bits).  Two in a multicall unpin one; two calls of one operation are something else.
+ */
+bool xf_loads_space(const struct xf_event *event);
+
+/* An event of the vCPU, of whatever kind: tells an exec's pin from a fork's by what comes after it. */
+void xf_fork_event(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 /* A loss or the end of its domain: what the vCPU has under way ends here, and is not whole. */
 int xf_fork_break(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why);
 /* After a sequence of it was closed. */

@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* xenfault analyze: rebuilds the derived tables.  In: DB.  Out: the same DB. */
+#include <string.h>
 #include <unistd.h>
 
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
 #include "cli/symbolize.h"
+#include "collector/store/clocks.h"
 #include "common/filelock.h"
 #include "schemas/db.h"
+
+struct analyze_options {
+	struct xf_options common;
+	const char *clocks; /* NULL = not given */
+};
+
+/* What import could not do, as for a live capture: all times to one clock. */
+static int one_clock(sqlite3 *db, const char *mode, struct xf_error *err)
+{
+	int64_t pcpus = 0;
+	int code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
+
+	if (code)
+		return code;
+	code = xf_clocks_apply(db, mode && !strcmp(mode, "always"), &pcpus, err);
+	if (!code && pcpus)
+		code = xf_analyze_clear(db, err);
+	if (!code)
+		code = xf_db_exec(db, "COMMIT", err);
+	if (code)
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return code;
+}
 
 static int store_hz(sqlite3 *db, uint64_t hz, struct xf_error *err)
 {
@@ -30,6 +55,7 @@ static int show_events(struct xf_progress *progress)
 static int run_analyze(struct xf_options *options, struct xf_error *err)
 {
 	struct xf_progress progress = {.step = 65536, .show = show_events};
+	const char *mode = ((const struct analyze_options *)options)->clocks;
 	sqlite3 *db = NULL;
 	int lock = -1, code = xf_need_args(options, 1, err);
 
@@ -37,6 +63,8 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 		code = xf_db_open(&db, options->args[0], 0, err);
 	if (!code)
 		code = xf_filelock_claim(options->args[0], XF_WRITER_ANALYZE, &lock, err);
+	if (!code && (!mode || strcmp(mode, "never") != 0))
+		code = one_clock(db, mode, err);
 	if (!code)
 		xf_interruptible(db);
 	if (!code)
@@ -59,8 +87,13 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 static const struct xf_option analyze_options[] = {
 	XF_OPTS_SYMBOLS,
 	XF_OPT_CPU_HZ,
+	{"clocks", 0, "MODE",
+		"correct pCPUs' clocks first: auto (default: where the records bound the error"
+		" tightly), always, never",
+		XF_CHOICE(struct analyze_options, clocks), "auto always never"},
 	{0},
 };
 
 const struct xf_command xf_cmd_analyze = {"analyze", "DB",
-	"rebuild the derived tables from the events", analyze_options, 0, run_analyze};
+	"rebuild the derived tables from the events", analyze_options,
+	sizeof(struct analyze_options), run_analyze};

@@ -64,6 +64,10 @@ static const struct view {
 		"ifnull(tsc_last >= " FORK_OF("tsc_start") " AND tsc_first <= " FORK_OF(
 			"tsc_end") ", 1)",
 		NULL},
+	{"gaps", "tsc_first, pcpu", "tsc_last >= :from", "tsc_first <= :to", NULL, NULL,
+		"tsc_last >= " FORK_OF("tsc_start") " AND tsc_first <= " FORK_OF("tsc_end"),
+		"(tsc_last - tsc_first)"},
+	{"pcpus", "pcpu", NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
 #define NVIEWS (sizeof(views) / sizeof(views[0]))

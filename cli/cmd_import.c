@@ -7,7 +7,14 @@
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
 #include "cli/symbolize.h"
+#include "collector/store/clocks.h"
 #include "collector/store/store.h"
+#include "schemas/db.h"
+
+struct import_options {
+	struct xf_options common;
+	const char *clocks; /* NULL = not given */
+};
 
 struct import {
 	struct xf_options *options;
@@ -17,6 +24,7 @@ struct import {
 	struct xf_cli_progress progress;
 	struct xf_vtab vtab;
 	const char *source; /* as the capture row names it */
+	char *doubts;	    /* what its doubts say, a line each */
 };
 
 static int tap(void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err)
@@ -31,6 +39,47 @@ static int should_stop(void *data)
 
 	xf_progress_add(&import->progress.step, offset - import->progress.step.done);
 	return xf_stop_requested();
+}
+
+/* Where the records prove that clocks differ, all times go to one clock, and the analysis is made again. */
+static int one_clock(struct import *import, struct xf_error *err)
+{
+	const char *mode = ((const struct import_options *)import->options)->clocks;
+	sqlite3 *db = xf_store_db(import->store);
+	int64_t corrected = 0;
+	int code = 0;
+
+	if (!mode || strcmp(mode, "never") != 0)
+		code = xf_clocks_apply(db, mode && !strcmp(mode, "always"), &corrected, err);
+	if (code || import->options->no_analyze)
+		return code;
+	if (!corrected)
+		return xf_analyze_mark(db, err);
+	code = xf_db_exec(db, "COMMIT", err);
+	if (!code)
+		code = xf_analyze(db, NULL, err);
+	return code ? code : xf_db_exec(db, "BEGIN", err);
+}
+
+/* The doubts as the database has them, for report(): it is closed then. */
+static int keep_doubts(struct import *import, struct xf_error *err)
+{
+	size_t size = 0;
+	sqlite3_stmt *stmt;
+	FILE *text = open_memstream(&import->doubts, &size);
+	int code;
+
+	if (!text)
+		return xf_fail_nomem(err);
+	code = xf_db_prepare(xf_store_db(import->store), &stmt,
+		"SELECT count, text FROM doubt ORDER BY code", err);
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		fprintf(text, "%lld %s\n", sqlite3_column_int64(stmt, 0), xf_db_text(stmt, 1));
+		code = 0;
+	}
+	sqlite3_finalize(stmt);
+	fclose(text);
+	return code;
 }
 
 static int fill(struct import *import, struct xf_error *err)
@@ -61,6 +110,10 @@ static int fill(struct import *import, struct xf_error *err)
 	if (!code)
 		code = xf_store_summary(import->store, import->reader, import->source,
 			import->options->cpu_hz, err);
+	if (!code)
+		code = one_clock(import, err);
+	if (!code)
+		code = keep_doubts(import, err);
 	if (!code && import->options->nsymbols)
 		code = xf_symbolize(xf_store_db(import->store), import->options, err);
 	if (!code && xf_store_why_insert(import->store))
@@ -72,14 +125,12 @@ static int fill(struct import *import, struct xf_error *err)
 /* What the user should know about the result, on stderr. */
 static void report(const struct import *import, const char *path)
 {
-	const struct xf_doubt *doubts = xf_reader_doubts(import->reader);
 	struct xf_reader_stats stats;
+	char *rest = import->doubts, *line;
 
 	xf_reader_stats(import->reader, &stats);
-	for (int i = 0; i < XF_DOUBT_COUNT; i++)
-		if (doubts[i].count)
-			xf_warn("%s: %llu %s", import->source, (unsigned long long)doubts[i].count,
-				xf_doubt_text((enum xf_doubt_code)i));
+	while (rest && (line = strsep(&rest, "\n")) && *line)
+		xf_warn("%s: %s", import->source, line);
 	if (stats.lost_records)
 		xf_warn("%s: %llu records were lost (larger trace buffers or fewer classes lose less)",
 			import->source, (unsigned long long)stats.lost_records);
@@ -137,6 +188,7 @@ static int run_import(struct xf_options *options, struct xf_error *err)
 		code = outcome(&import, err);
 	}
 	xf_reader_close(import.reader);
+	free(import.doubts);
 	free(path);
 	return code;
 }
@@ -148,8 +200,13 @@ static const struct xf_option import_options[] = {
 	XF_OPT_FAIL_ON_LOSS,
 	XF_OPTS_SYMBOLS,
 	XF_OPT_CPU_HZ,
+	{"clocks", 0, "MODE",
+		"correct pCPUs' clocks: auto (default: where the records bound the error tightly),"
+		" always, never",
+		XF_CHOICE(struct import_options, clocks), "auto always never"},
 	{0},
 };
 
 const struct xf_command xf_cmd_import = {"import", "FILE|-",
-	"turn a trace file or stream into a database", import_options, 0, run_import};
+	"turn a trace file or stream into a database", import_options,
+	sizeof(struct import_options), run_import};

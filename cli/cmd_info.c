@@ -92,18 +92,51 @@ static int contents(sqlite3 *db, struct xf_error *err)
 	return 0;
 }
 
+/* Times: seconds since the first record where the frequency is known, else cycles. */
+static const char coverage[] =
+	"WITH t AS (SELECT tsc_first AS began, cpu_hz FROM capture)"
+	" SELECT printf('%-4d %14s %14s %9d records%s', pcpu,"
+	" CASE WHEN cpu_hz THEN printf('%.6f s', (tsc_first - began) * 1.0 / cpu_hz) ELSE tsc_first - began END,"
+	" CASE WHEN cpu_hz THEN printf('%.6f s', (tsc_last - began) * 1.0 / cpu_hz) ELSE tsc_last - began END,"
+	" records, CASE WHEN lost OR gaps THEN printf(', %d lost, %d gaps', lost, gaps) ELSE '' END)"
+	" FROM pcpus, t ORDER BY pcpu";
+
+static const char clocks[] =
+	"SELECT CASE WHEN clock_offset <> 0 OR clock_drift_ppm <> 0 THEN"
+	" printf('%-4d off by %+d%s, %s', pcpu, clock_offset, CASE WHEN clock_drift_ppm <> 0"
+	" THEN printf(' and %+.2f ppm', clock_drift_ppm) ELSE '' END,"
+	" CASE WHEN corrected THEN 'corrected' ELSE 'not corrected' END)"
+	" ELSE printf('%-4d not contradicted', pcpu) END"
+	" || printf(', bounds %s to %s', ifnull(printf('%+d', clock_low), 'none'),"
+	" ifnull(printf('%+d', clock_high), 'none')) FROM pcpus"
+	" WHERE (clock_low <> 0 OR clock_high <> 0 OR clock_offset <> 0) ORDER BY pcpu";
+
+static const char gaps[] =
+	"WITH t AS (SELECT tsc_first AS began, cpu_hz FROM capture)"
+	" SELECT printf('pCPU %-4d %14s to %14s  %s', pcpu,"
+	" CASE WHEN cpu_hz THEN printf('%.6f s', (tsc_first - began) * 1.0 / cpu_hz) ELSE tsc_first - began END,"
+	" CASE WHEN cpu_hz THEN printf('%.6f s', (tsc_last - began) * 1.0 / cpu_hz) ELSE tsc_last - began END,"
+	" CASE why WHEN 'seam' THEN 'all pCPUs stop' WHEN 'start' THEN 'it begins late'"
+	" WHEN 'end' THEN 'it ends early' ELSE 'another vCPU runs then' END)"
+	" FROM gaps, t ORDER BY tsc_first, pcpu";
+
 static int trust(sqlite3 *db, struct xf_error *err)
 {
 	int code;
 
-	if ((code = print_rows(db, "losses by pCPU",
-		     "SELECT printf('pCPU %-4d %9d records in %d losses', pcpu, sum(lost), count(*)) FROM loss"
-		     " GROUP BY pcpu",
-		     err)) ||
+	if ((code = print_rows(db, "pCPUs, from when to when they have records", coverage, err)) ||
+		(code = print_rows(
+			 db, "clocks against the reference pCPU, in cycles", clocks, err)) ||
+		(code = print_rows(db, "gaps: no records where there should be some", gaps, err)) ||
+		(code = print_rows(db, "losses by pCPU",
+			 "SELECT printf('pCPU %-4d %9d records in %d losses', pcpu, sum(lost), count(*)) FROM loss"
+			 " GROUP BY pcpu",
+			 err)) ||
 		(code = print_rows(db, "doubts of the collector",
 			 "SELECT printf('%9d  %s%s%s', count, text,"
-			 " ifnull(char(10) || printf('%13sfirst at TSC %d', '', tsc), ''),"
-			 " ifnull(char(10) || printf('%13sfirst at byte %d', '', offset), ''))"
+			 " CASE WHEN tsc THEN char(10) || printf('%13sfirst at TSC %d', '', tsc) ELSE '' END,"
+			 " CASE WHEN offset THEN char(10) || printf('%13sfirst at byte %d', '', offset) ELSE ''"
+			 " END)"
 			 " FROM doubt ORDER BY code",
 			 err)) ||
 		(code = print_rows(db, "doubts of the analyzer",

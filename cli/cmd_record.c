@@ -514,6 +514,8 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 		code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
 	if (!code && r->analyzer)
 		code = xf_analyzer_finish(r->analyzer, err);
+	if (!code && r->analyzer)
+		code = xf_analyze_mark(db, err);
 	if (!code && r->options->nsymbols)
 		code = xf_symbolize(db, r->options, err);
 	if (!code && (r->analyzer || r->options->nsymbols))
@@ -546,19 +548,31 @@ static int64_t stored(const char *path)
 	return n;
 }
 
+/* As the database has them, with the names of pCPUs. */
+static void report_doubts(const struct record *r)
+{
+	const char *path = r->kept ? r->kept : r->path;
+	sqlite3 *db = NULL;
+	sqlite3_stmt *stmt = NULL;
+	int code = xf_open(&db, path, NULL);
+
+	if (!code)
+		code = xf_db_prepare(
+			db, &stmt, "SELECT count, text FROM doubt ORDER BY code", NULL);
+	while (!code && xf_db_step(stmt, NULL) == 1)
+		xf_warn("%lld %s", sqlite3_column_int64(stmt, 0), xf_db_text(stmt, 1));
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+}
+
 static void report(struct record *r, bool failed)
 {
 	const struct xf_reader_stats *stats = &r->stats;
-	const struct xf_doubt *doubts;
 
 	if (!r->reader)
 		return;
 	look(r);
-	doubts = xf_reader_doubts(r->reader);
-	for (int i = 0; i < XF_DOUBT_COUNT; i++)
-		if (doubts[i].count)
-			xf_warn("%llu %s", (unsigned long long)doubts[i].count,
-				xf_doubt_text((enum xf_doubt_code)i));
+	report_doubts(r);
 	if (stats->lost_records && !r->drain)
 		xf_warn("%llu records were lost: larger trace buffers or fewer event classes lose less",
 			(unsigned long long)stats->lost_records);

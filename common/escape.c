@@ -131,6 +131,13 @@ static bool is_formula(const char *text)
 	return *text && strchr("=+-@\t\r", *text);
 }
 
+/* Letters, digits and what else no form replaces. */
+static bool is_plain(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+	       c == '_';
+}
+
 void xf_escape(enum xf_escape how, const char *text, xf_put_fn *put, void *to)
 {
 	const struct form *form = &forms[how];
@@ -144,9 +151,15 @@ void xf_escape(enum xf_escape how, const char *text, xf_put_fn *put, void *to)
 	if (csv && is_formula(text))
 		put(to, "'", 1);
 	for (; *text; text += bytes) {
-		uint32_t ch = decode((const unsigned char *)text, &bytes);
-		const char *instead = ch < 0x80 ? form->replace((unsigned char)ch) : NULL;
+		const char *instead;
+		uint32_t ch;
 		char code[16];
+
+		bytes = 1;
+		if (is_plain((unsigned char)*text))
+			continue;
+		ch = decode((const unsigned char *)text, &bytes);
+		instead = ch < 0x80 ? form->replace((unsigned char)ch) : NULL;
 
 		if (!instead && (ch == NO_CHARACTER || acts(ch)))
 			instead = code_of(form, ch, (unsigned char)*text, code);

@@ -89,6 +89,11 @@ static void flush(struct xf_out *o)
 
 static void put(struct xf_out *o, const char *text, size_t length)
 {
+	if (length < BUFFER - o->used) {
+		memcpy(o->buffer + o->used, text, length);
+		o->used += length;
+		return;
+	}
 	while (length) {
 		size_t part = BUFFER - o->used < length ? BUFFER - o->used : length;
 
@@ -117,6 +122,12 @@ static void pad(struct xf_out *o, size_t n)
 {
 	static const char blanks[] = "                                ";
 
+	/* so many at once that the length is known: what is too much is written over */
+	if (n < sizeof(blanks) && sizeof(blanks) < BUFFER - o->used) {
+		memcpy(o->buffer + o->used, blanks, sizeof(blanks) - 1);
+		o->used += n;
+		return;
+	}
 	for (; n; n -= n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1)
 		put(o, blanks, n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1);
 }
@@ -169,7 +180,7 @@ static void text_cell(struct xf_out *o, const char *cell, size_t length, size_t 
 	bool last = o->column + 1 == o->ncolumns;
 
 	if (o->column) {
-		put(o, " ", 1);
+		put_char(o, ' ');
 		o->line++;
 		o->due++;
 	}
@@ -213,6 +224,15 @@ static void measure_piece(void *to, const char *bytes, size_t length)
 	m->characters += characters(bytes, length);
 }
 
+static bool printable(const char *text, size_t length)
+{
+	unsigned other = 0;
+
+	for (size_t i = 0; i < length; i++)
+		other |= (unsigned char)(text[i] - 0x20) >= 0x5f;
+	return !other;
+}
+
 /* A cell of a text table: what a terminal would act on is shown. */
 static void text_as_it_may(struct xf_out *o, const char *text, bool left)
 {
@@ -220,6 +240,10 @@ static void text_as_it_may(struct xf_out *o, const char *text, bool left)
 	struct measure m = {0, 0};
 	char *shown, small[LONGEST];
 
+	if (printable(text, length)) {
+		text_cell(o, text, length, length, left);
+		return;
+	}
 	xf_escape(XF_ESCAPE_TEXT, text, measure_piece, &m);
 	if (m.bytes == length) {
 		text_cell(o, text, length, m.characters, left);

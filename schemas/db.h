@@ -17,6 +17,10 @@
 /* PRAGMA user_version: the schema in schemas/. */
 #define XF_SCHEMA_VERSION 2
 
+/* How to open a database: by one thread only, as everything here does, so that no call takes a lock. */
+#define XF_DB_READONLY	(SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX)
+#define XF_DB_READWRITE (SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX)
+
 /* Runs statements that return nothing. */
 int xf_db_exec(sqlite3 *db, const char *sql, struct xf_error *err);
 

@@ -14,7 +14,8 @@ CREATE TABLE capture (
 	tsc_last        INTEGER,
 	cpu_hz          INTEGER,           -- cycles per second, NULL = unknown
 	complete        INTEGER NOT NULL,  -- 0 = cut short, damaged or interrupted
-	tool_version    TEXT NOT NULL
+	tool_version    TEXT NOT NULL,
+	tsc_base        INTEGER NOT NULL   -- what was taken off each TSC, as numbers past 2^63 would be negative
 );
 
 -- Events in time order.  event_id counts from 1 without holes.
@@ -26,7 +27,7 @@ CREATE TABLE capture (
 --   batch, task_switch, multicall, mmuext, iret, hypercall
 --                           hypercall number; number of like calls in the row, NULL = 1
 --   cr_write                register; value
---   loss                    TSC of the first lost record
+--   loss                    TSC of the first lost record; count NULL = a gap: nothing says how many
 --   domain_add, domain_remove   the domain in question (domid is who asked)
 -- event_id stands last: SQLite then takes the columns of an INSERT ... SELECT as they come and counts
 -- event_id itself; anywhere else it copies each value once more, a tenth of the time.  The columns, in
@@ -85,6 +86,33 @@ CREATE TABLE loss (
 	lost      INTEGER NOT NULL,  -- records
 	domid     INTEGER,           -- current on that pCPU afterwards
 	vcpu      INTEGER
+);
+
+-- The pCPUs that have records.  clock_*: its clock against that of the reference pCPU, cycles, as the records
+-- prove it; NULL = they do not.  TSC - clock_offset - clock_drift * (TSC - clock_origin) is the others' time.
+CREATE TABLE pcpu (
+	pcpu         INTEGER PRIMARY KEY,
+	tsc_first    INTEGER,           -- first and last time of a record, as recorded
+	tsc_last     INTEGER,
+	records      INTEGER NOT NULL,
+	lost         INTEGER NOT NULL,  -- records
+	clock_offset INTEGER NOT NULL,  -- 0 = none is needed
+	clock_drift  REAL NOT NULL,     -- cycles per cycle
+	clock_origin INTEGER NOT NULL,  -- TSC, as recorded
+	clock_low    INTEGER,           -- bounds of the offset
+	clock_high   INTEGER,
+	clock_tight  INTEGER NOT NULL,  -- 1 = the bounds are near enough to correct it
+	clock_wrong  INTEGER NOT NULL,  -- contradictions that are left, with the correction
+	corrected    INTEGER NOT NULL   -- 1 = the events' times are corrected
+);
+
+-- Spans without records in which there should be some: what ran there then is not known.
+CREATE TABLE gap (
+	gap_id    INTEGER PRIMARY KEY,
+	pcpu      INTEGER NOT NULL,
+	tsc_first INTEGER NOT NULL,
+	tsc_last  INTEGER NOT NULL,
+	why       TEXT NOT NULL        -- start, middle, end (of the capture), seam (on all pCPUs)
 );
 
 -- Records by id and length, all of them, also those that become no event.

@@ -12,13 +12,17 @@
 static const struct xf_table tables[] = {
 	{"capture",
 		"source format records events lost_records unknown_records tsc_first+ tsc_last+ cpu_hz"
-		" complete tool_version"},
+		" complete tool_version tsc_base+"},
 	{"event_kind", "kind name what"},
 	{"event_place", "place pcpu domid vcpu events"},
 	{"event_type", "type kind name raw_id pte_shift events"},
 	{"event", "event_id tsc+ place type va+ rip+ error_code pte+ frame+ count+ arg1+ arg2+"},
 	{"event_late", "event_id tsc_late+"},
 	{"loss", "loss_id pcpu tsc_first+ tsc_last+ lost domid vcpu"},
+	{"pcpu",
+		"pcpu tsc_first+ tsc_last+ records lost clock_offset clock_drift clock_origin+ clock_low"
+		" clock_high clock_tight clock_wrong corrected"},
+	{"gap", "gap_id pcpu tsc_first+ tsc_last+ why"},
 	{"record_count", "raw_id words name fits records"},
 	{"doubt", "code count tsc+ offset text"},
 	{"symbol", "domid rip+ name"},

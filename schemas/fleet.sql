@@ -12,7 +12,8 @@ CREATE TABLE capture (
 	host_id INTEGER PRIMARY KEY REFERENCES host,
 	source TEXT NOT NULL, format TEXT NOT NULL, records INTEGER NOT NULL, events INTEGER NOT NULL,
 	lost_records INTEGER NOT NULL, unknown_records INTEGER NOT NULL, tsc_first INTEGER, tsc_last INTEGER,
-	cpu_hz INTEGER, complete INTEGER NOT NULL, tool_version TEXT NOT NULL
+	cpu_hz INTEGER, complete INTEGER NOT NULL, tool_version TEXT NOT NULL,
+	tsc_base INTEGER NOT NULL
 );
 
 CREATE TABLE event_kind (
@@ -49,6 +50,20 @@ CREATE TABLE loss (
 	host_id INTEGER NOT NULL REFERENCES host, loss_id INTEGER NOT NULL, pcpu INTEGER NOT NULL,
 	tsc_first INTEGER, tsc_last INTEGER, lost INTEGER NOT NULL, domid INTEGER, vcpu INTEGER,
 	PRIMARY KEY (host_id, loss_id)
+) WITHOUT ROWID;
+
+CREATE TABLE pcpu (
+	host_id INTEGER NOT NULL REFERENCES host, pcpu INTEGER NOT NULL, tsc_first INTEGER, tsc_last INTEGER,
+	records INTEGER NOT NULL, lost INTEGER NOT NULL, clock_offset INTEGER NOT NULL,
+	clock_drift REAL NOT NULL, clock_origin INTEGER NOT NULL, clock_low INTEGER, clock_high INTEGER,
+	clock_tight INTEGER NOT NULL, clock_wrong INTEGER NOT NULL, corrected INTEGER NOT NULL,
+	PRIMARY KEY (host_id, pcpu)
+) WITHOUT ROWID;
+
+CREATE TABLE gap (
+	host_id INTEGER NOT NULL REFERENCES host, gap_id INTEGER NOT NULL, pcpu INTEGER NOT NULL,
+	tsc_first INTEGER NOT NULL, tsc_last INTEGER NOT NULL, why TEXT NOT NULL,
+	PRIMARY KEY (host_id, gap_id)
 ) WITHOUT ROWID;
 
 CREATE TABLE record_count (
@@ -143,7 +158,7 @@ CREATE INDEX flush_by_fork ON flush (host_id, fork_id);
 
 CREATE VIEW trace AS
 SELECT h.host, c.source, c.format, c.records, c.events, c.lost_records, c.unknown_records, c.tsc_first,
-	c.tsc_last, c.cpu_hz, c.complete, c.tool_version
+	c.tsc_last, c.cpu_hz, c.complete, c.tool_version, c.tsc_base
 FROM capture c JOIN host h USING (host_id);
 
 CREATE VIEW events AS
@@ -194,6 +209,21 @@ FROM flush f JOIN host h ON h.host_id = f.host_id
 CREATE VIEW losses AS
 SELECT h.host, l.pcpu, l.tsc_first, l.tsc_last, l.lost, l.domid, l.vcpu
 FROM loss l JOIN host h ON h.host_id = l.host_id;
+
+CREATE VIEW pcpus AS
+SELECT h.host, p.pcpu,
+	p.tsc_first - CASE WHEN p.corrected THEN p.clock_offset
+		+ CAST(p.clock_drift * (p.tsc_first - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_first,
+	p.tsc_last - CASE WHEN p.corrected THEN p.clock_offset
+		+ CAST(p.clock_drift * (p.tsc_last - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_last,
+	p.records, p.lost,
+	(SELECT count(*) FROM gap g WHERE g.host_id = p.host_id AND g.pcpu = p.pcpu) AS gaps,
+	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
+FROM pcpu p JOIN host h ON h.host_id = p.host_id;
+
+CREATE VIEW gaps AS
+SELECT h.host, g.pcpu, g.tsc_first, g.tsc_last, (g.tsc_last - g.tsc_first) * 1e6 / c.cpu_hz AS us, g.why
+FROM gap g JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;
 
 CREATE VIEW episodes AS
 SELECT h.host, e.episode_id, e.domid, e.tsc_start, e.tsc_end,

@@ -236,8 +236,8 @@ static int open_as(sqlite3 **db, const char *path, int read_only, bool fleet, st
 	code = check_file(path, err);
 	if (code)
 		return code;
-	if (sqlite3_open_v2(path, db, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
-		    NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(path, db, read_only ? XF_DB_READONLY : XF_DB_READWRITE, NULL) !=
+		SQLITE_OK) {
 		code = *db ? xf_db_fail(*db, path, err) : xf_fail_nomem(err);
 		goto fail;
 	}

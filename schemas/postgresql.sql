@@ -45,7 +45,7 @@ CREATE TABLE capture (
 	source text NOT NULL, format text NOT NULL, records bigint NOT NULL,
 	events bigint NOT NULL, lost_records bigint NOT NULL, unknown_records bigint NOT NULL,
 	tsc_first u64, tsc_last u64, cpu_hz bigint, complete smallint NOT NULL,
-	tool_version text NOT NULL,
+	tool_version text NOT NULL, tsc_base u64 NOT NULL,
 	PRIMARY KEY (host_id)
 );
 
@@ -88,6 +88,22 @@ CREATE TABLE loss (
 	loss_id bigint NOT NULL, pcpu integer NOT NULL, tsc_first u64, tsc_last u64,
 	lost bigint NOT NULL, domid integer, vcpu integer,
 	PRIMARY KEY (host_id, loss_id)
+);
+
+CREATE TABLE pcpu (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	pcpu integer NOT NULL, tsc_first u64, tsc_last u64, records bigint NOT NULL, lost bigint NOT NULL,
+	clock_offset bigint NOT NULL, clock_drift float8 NOT NULL, clock_origin u64 NOT NULL,
+	clock_low bigint, clock_high bigint, clock_tight smallint NOT NULL,
+	clock_wrong bigint NOT NULL, corrected smallint NOT NULL,
+	PRIMARY KEY (host_id, pcpu)
+);
+
+CREATE TABLE gap (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	gap_id bigint NOT NULL, pcpu integer NOT NULL, tsc_first u64 NOT NULL, tsc_last u64 NOT NULL,
+	why text NOT NULL,
+	PRIMARY KEY (host_id, gap_id)
 );
 
 CREATE TABLE record_count (
@@ -208,6 +224,8 @@ BEGIN
 	DELETE FROM event WHERE host_id = id;
 	DELETE FROM event_late WHERE host_id = id;
 	DELETE FROM loss WHERE host_id = id;
+	DELETE FROM pcpu WHERE host_id = id;
+	DELETE FROM gap WHERE host_id = id;
 	DELETE FROM record_count WHERE host_id = id;
 	DELETE FROM doubt WHERE host_id = id;
 	DELETE FROM symbol WHERE host_id = id;
@@ -226,7 +244,7 @@ $$;
 
 CREATE VIEW trace AS
 SELECT h.host, c.source, c.format, c.records, c.events, c.lost_records, c.unknown_records, c.tsc_first,
-	c.tsc_last, c.cpu_hz, c.complete, c.tool_version
+	c.tsc_last, c.cpu_hz, c.complete, c.tool_version, c.tsc_base
 FROM capture c JOIN host h USING (host_id);
 
 CREATE VIEW events AS
@@ -277,6 +295,21 @@ FROM flush f JOIN host h ON h.host_id = f.host_id
 CREATE VIEW losses AS
 SELECT h.host, l.pcpu, l.tsc_first, l.tsc_last, l.lost, l.domid, l.vcpu
 FROM loss l JOIN host h ON h.host_id = l.host_id;
+
+CREATE VIEW pcpus AS
+SELECT h.host, p.pcpu,
+	p.tsc_first - CASE WHEN p.corrected = 1 THEN p.clock_offset
+		+ trunc(p.clock_drift * (p.tsc_first - p.clock_origin)::float8)::bigint ELSE 0 END AS tsc_first,
+	p.tsc_last - CASE WHEN p.corrected = 1 THEN p.clock_offset
+		+ trunc(p.clock_drift * (p.tsc_last - p.clock_origin)::float8)::bigint ELSE 0 END AS tsc_last,
+	p.records, p.lost,
+	(SELECT count(*) FROM gap g WHERE g.host_id = p.host_id AND g.pcpu = p.pcpu) AS gaps,
+	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
+FROM pcpu p JOIN host h ON h.host_id = p.host_id;
+
+CREATE VIEW gaps AS
+SELECT h.host, g.pcpu, g.tsc_first, g.tsc_last, us_between(g.tsc_first, g.tsc_last, c.cpu_hz) AS us, g.why
+FROM gap g JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;
 
 CREATE VIEW episodes AS
 SELECT h.host, e.episode_id, e.domid, e.tsc_start, e.tsc_end,

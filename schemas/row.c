@@ -36,32 +36,35 @@ static int64_t number(struct xf_map *ids, uint64_t key, struct xf_event **list, 
 
 int64_t xf_dictionary_place(struct xf_dictionary *d, const struct xf_event *event)
 {
+	struct xf_dictionary_answer *a;
 	uint64_t key = event->pcpu;
 
 	if (event->has & XF_HAS_OWNER)
 		key |= (uint64_t)event->domid << 48 | (uint64_t)event->vcpu << 32 | 1u << 31;
-	if (key != d->last_place_key || !d->last_place) {
-		d->last_place =
+	a = &d->place_answers[(key ^ key >> 29 ^ key >> 43) % XF_DICTIONARY_ANSWERS];
+	if (a->key != key || !a->number) {
+		a->number =
 			number(&d->place_ids, key, &d->places, &d->nplaces, &d->places_room, event);
-		d->last_place_key = key;
+		a->key = key;
 	}
-	if (d->last_place)
-		d->places[d->last_place - 1].count++;
-	return d->last_place;
+	if (a->number)
+		d->places[a->number - 1].count++;
+	return a->number;
 }
 
 int64_t xf_dictionary_type(struct xf_dictionary *d, const struct xf_event *event)
 {
 	uint64_t key = (uint64_t)event->kind << 32 | event->raw_id;
+	struct xf_dictionary_answer *a =
+		&d->type_answers[(key ^ key >> 8 ^ key >> 32) % XF_DICTIONARY_ANSWERS];
 
-	if (key != d->last_type_key || !d->last_type) {
-		d->last_type =
-			number(&d->type_ids, key, &d->types, &d->ntypes, &d->types_room, event);
-		d->last_type_key = key;
+	if (a->key != key || !a->number) {
+		a->number = number(&d->type_ids, key, &d->types, &d->ntypes, &d->types_room, event);
+		a->key = key;
 	}
-	if (d->last_type)
-		d->types[d->last_type - 1].count++;
-	return d->last_type;
+	if (a->number)
+		d->types[a->number - 1].count++;
+	return a->number;
 }
 
 static int save_places(struct xf_dictionary *d, sqlite3 *db, struct xf_error *err)

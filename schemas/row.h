@@ -12,15 +12,19 @@
 #include "common/map.h"
 #include "schemas/event.h"
 
+#define XF_DICTIONARY_ANSWERS 64 /* a power of two */
+
 /* What event_place and event_type hold, in memory.  A zero-initialised one is empty. */
 struct xf_dictionary {
 	struct xf_map place_ids, type_ids;
 	/* only the members that the tables have are set; count is the number of events */
 	struct xf_event *places, *types;
 	size_t nplaces, ntypes, places_room, types_room;
-	/* the last answers: most events are like the one before */
-	uint64_t last_place_key, last_type_key;
-	int64_t last_place, last_type;
+	/* answers given before, by some bits of what was asked: nearly all events are alike */
+	struct xf_dictionary_answer {
+		uint64_t key;
+		int64_t number; /* 0 = none */
+	} place_answers[XF_DICTIONARY_ANSWERS], type_answers[XF_DICTIONARY_ANSWERS];
 };
 
 /* The number of an event's place or type, made if it is new; 0 = out of memory. */

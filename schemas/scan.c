@@ -99,6 +99,13 @@ static bool cells_in_page(const struct xf_scan *s, const uint8_t *page, unsigned
 	return true;
 }
 
+/* To the first child that can hold rowids from s->from on. */
+static void skip_children(const struct xf_scan *s, struct level *l)
+{
+	while (l->at < l->cells && key_of(l, l->at) < s->from)
+		l->at++;
+}
+
 /* Goes down from a page to a leaf, to the first child that can hold rowids from s->from on. */
 static int descend(struct xf_scan *s, uint32_t page, struct xf_error *err)
 {
@@ -121,8 +128,7 @@ static int descend(struct xf_scan *s, uint32_t page, struct xf_error *err)
 		if (l->page[0] != INTERIOR || !cells_in_page(s, l->page, l->cells, 12))
 			return damaged(err);
 		l->at = 0;
-		while (!s->any && l->at < l->cells && key_of(l, l->at) < s->from)
-			l->at++;
+		skip_children(s, l);
 		s->depth++;
 		page = child(l, l->at);
 	}
@@ -157,16 +163,24 @@ static int next_leaf(struct xf_scan *s, struct xf_error *err)
 	struct level *l;
 	int code;
 
-	if (s->depth)
-		s->levels[s->depth - 1].at++;
-	if (s->leaf + 1 < s->nleaves) {
-		s->leaf++;
-		code = enter_leaf(s, err);
-		return code ? code : 1;
+	if (s->depth) {
+		unsigned before;
+
+		l = &s->levels[s->depth - 1];
+		before = l->at++;
+		skip_children(s, l);
+		s->leaf += l->at - before;
+		if (s->leaf < s->nleaves) {
+			code = enter_leaf(s, err);
+			return code ? code : 1;
+		}
 	}
-	while (s->depth && s->levels[s->depth - 1].at > s->levels[s->depth - 1].cells)
-		if (--s->depth)
+	while (s->depth && s->levels[s->depth - 1].at > s->levels[s->depth - 1].cells) {
+		if (--s->depth) {
 			s->levels[s->depth - 1].at++;
+			skip_children(s, &s->levels[s->depth - 1]);
+		}
+	}
 	if (!s->depth)
 		return 0;
 	l = &s->levels[s->depth - 1];
@@ -354,6 +368,17 @@ int xf_scan_open(struct xf_scan **scan, sqlite3 *db, const char *table, const ch
 	return 0;
 }
 
+void xf_scan_skip(struct xf_scan *s, int64_t from)
+{
+	if (from <= s->from)
+		return;
+	s->from = from;
+	if (s->file)
+		return;
+	sqlite3_reset(s->stmt);
+	sqlite3_bind_int64(s->stmt, 1, from);
+}
+
 void xf_scan_close(struct xf_scan *s)
 {
 	if (!s)
@@ -409,6 +434,17 @@ int xf_event_scan_next(
 		code = next_late(s, err);
 	}
 	return code < 0 ? code : 1;
+}
+
+int xf_event_scan_skip(struct xf_event_scan *s, int64_t from, struct xf_error *err)
+{
+	int code = 0;
+
+	xf_scan_skip(s->events, from);
+	xf_scan_skip(s->late, from);
+	while (!code && s->late_id && s->late_id < from)
+		code = next_late(s, err);
+	return code;
 }
 
 void xf_event_scan_close(struct xf_event_scan *s)

@@ -34,6 +34,9 @@ int xf_scan_open(struct xf_scan **scan, sqlite3 *db, const char *table, const ch
 int xf_scan_next(struct xf_scan *scan, int64_t *rowid, int64_t *values, uint64_t *present,
 	struct xf_error *err);
 
+/* Leaves out the rows before this rowid: those of whole pages are not looked at. */
+void xf_scan_skip(struct xf_scan *scan, int64_t from);
+
 void xf_scan_close(struct xf_scan *scan);
 
 /* Events of the table `event`, whole: with what event_late, event_place and event_type hold. */
@@ -49,6 +52,8 @@ int xf_event_scan_open(struct xf_event_scan *scan, sqlite3 *db, int64_t from, in
 	bool clean, struct xf_error *err);
 int xf_event_scan_next(struct xf_event_scan *scan, int64_t *event_id, struct xf_event *event,
 	struct xf_error *err);
+/* Leaves out the events before this one. */
+int xf_event_scan_skip(struct xf_event_scan *scan, int64_t from, struct xf_error *err);
 void xf_event_scan_close(struct xf_event_scan *scan);
 
 #endif

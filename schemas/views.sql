@@ -4,7 +4,7 @@
 
 CREATE VIEW trace AS
 SELECT source, format, records, events, lost_records, unknown_records, tsc_first, tsc_last, cpu_hz,
-	complete, tool_version
+	complete, tool_version, tsc_base
 FROM capture;
 
 CREATE VIEW events AS
@@ -39,10 +39,11 @@ SELECT q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base,
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q;
 
+-- CROSS: they are looked up in the events, however a query asks, and not the other way round.
 CREATE VIEW spurious_faults AS
 SELECT s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
 	s.other_vcpu, s.confidence, s.other_event, s.gap
-FROM spurious_fault s JOIN events e ON e.event_id = s.event_id;
+FROM spurious_fault s CROSS JOIN events e ON e.event_id = s.event_id;
 
 -- One row per fork, cause and reach.  flushes_per_pte: of the fork's changed entries.
 CREATE VIEW flushes AS
@@ -52,6 +53,23 @@ FROM flush f LEFT JOIN fork k ON k.fork_id = f.fork_id;
 
 CREATE VIEW losses AS
 SELECT pcpu, tsc_first, tsc_last, lost, domid, vcpu FROM loss;
+
+-- Times are the events', that is corrected where corrected = 1.  Bounds: of clock_offset, cycles.
+CREATE VIEW pcpus AS
+SELECT p.pcpu,
+	p.tsc_first - CASE WHEN p.corrected THEN p.clock_offset
+		+ CAST(p.clock_drift * (p.tsc_first - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_first,
+	p.tsc_last - CASE WHEN p.corrected THEN p.clock_offset
+		+ CAST(p.clock_drift * (p.tsc_last - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_last,
+	p.records, p.lost,
+	(SELECT count(*) FROM gap g WHERE g.pcpu = p.pcpu) AS gaps,
+	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
+FROM pcpu p;
+
+CREATE VIEW gaps AS
+SELECT pcpu, tsc_first, tsc_last,
+	(tsc_last - tsc_first) * 1e6 / (SELECT cpu_hz FROM capture) AS us, why
+FROM gap;
 
 -- A domain in log-dirty mode: PV on shadows, or HAP.  pages, dirtied: distinct.
 CREATE VIEW episodes AS

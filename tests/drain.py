@@ -501,6 +501,68 @@ def guard_restores_what_was_found():
     run.stop(signal.SIGKILL, killed=True).restored(run.get("tracing_found"))
 
 
+# ---- Rights ----
+
+def processes(run):
+    """The drain and its guard: what the kernel says of them."""
+    found = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            text = open(f"/proc/{entry}/status").read()
+        except OSError:
+            continue
+        status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+        if int(entry) == run.process.pid or int(status["PPid"]) == run.process.pid:
+            found["drain" if int(entry) == run.process.pid else "guard"] = status
+    equal(set(found), {"drain", "guard"}, "processes")
+    return found
+
+
+@case
+def neither_process_has_rights_left():
+    run = Run("-S", 4, PRODUCER="calm")
+    run.read_stream()
+    run.wait_running()
+    found = processes(run)
+    run.stop().restored()
+    for who, status in found.items():
+        check(os.geteuid() or "0" not in status["Uid"].split() + status["Gid"].split(),
+              f"{who}: {status['Uid']} {status['Gid']}")
+        check(os.geteuid() or not status["Groups"].strip(), f"{who}: groups {status['Groups']}")
+        equal([int(status[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapAmb")], [0] * 4, who)
+        equal(status["NoNewPrivs"], "1", f"{who}: new privileges")
+        check("SAN" in os.environ or status["Seccomp"] == "2", f"{who}: no seccomp filter")
+    equal(len(run.all("confined")), 2, "told")
+    check(("SAN" in os.environ) == bool(run.all("unconfined")), run.all("unconfined"))
+
+
+@case
+def what_took_them_over_gets_nowhere():
+    """The stand-in tries it from inside, once the rings are mapped."""
+    if "SAN" in os.environ:
+        return  # the sanitizers need what is forbidden
+    run = Run("-S", 4, "-T", "0.5", PRODUCER="calm", ATTACK=1)
+    run.finish().restored()
+    equal(run.exit, 0, "exit status")
+    tried = [line.split() for line in run.log if line.startswith("attack")]
+    check(len([line for line in tried if line[1] == "drain"]) > 10 and
+          len([line for line in tried if line[1] == "guard"]) > 10, f"tried: {tried}")
+    for _, who, what, came in tried:
+        equal(came, "failed", f"{who} {what}")
+    check(not os.path.exists("/tmp/xenfault-attack"), "a file was made")
+
+
+@case
+def guard_that_was_killed_is_told():
+    run = Run("-S", 4, PRODUCER="calm")
+    run.read_stream()
+    run.wait_running()
+    os.kill(int(processes(run)["guard"]["Pid"]), signal.SIGKILL)
+    run.stop()
+    equal(run.exit, 6, "exit status")
+    check("--off" in run.get("error") and "end=error" in run.lines[-1:], run.lines[-4:])
+
+
 @case
 def time_ends_it():
     before = time.monotonic()

@@ -15,7 +15,7 @@ import synth
 
 VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "losses",
          "episodes", "rounds", "episode_forks",
-         "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio")
+         "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio", "pcpus", "gaps")
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
@@ -258,7 +258,8 @@ def postgres_cases(server):
                         "flushes": "coalesce(fork_id, 0), cause, reach", "episodes": "episode_id",
                         "rounds": "episode_id, round", "episode_forks": "pt_pages, ptes_per_page",
                         "dirty": "episode_id, gfn", "dirty_rounds": "event_id", "npfs": "event_id",
-                        "episode_vcpus": "episode_id, vcpu", "mmio": "gpa, rip"}[view]
+                        "episode_vcpus": "episode_id, vcpu", "mmio": "gpa, rip", "pcpus": "pcpu",
+                        "gaps": "pcpu, tsc_first"}[view]
                 rows += same_rows(server, fleet, f"SELECT * FROM {view} ORDER BY host, {keys}", kinds)
         assert rows > 3000, rows
 

@@ -98,6 +98,16 @@ class Process:
                 self.trace.subcall(pcpu, synth.UPDATE_VA)
             self.trace.subcall(pcpu, synth.MMUEXT_OP, a1=1)
 
+    def execute(self, pcpu: int) -> None:
+        """An exec: new tables are pinned and loaded, the old ones unpinned from the top."""
+        self.pin(pcpu)
+        self.trace.hypercall(pcpu, synth.MMUEXT_OP, a1=2)
+        self.trace.hypercall(pcpu, synth.MULTICALL, a1=5)
+        self.trace.subcall(pcpu, synth.MMUEXT_OP, a1=2)
+        for _ in range(3):
+            self.trace.subcall(pcpu, synth.UPDATE_VA)
+        self.trace.subcall(pcpu, synth.MMUEXT_OP, a1=1)
+
     def fork(self, pcpu: int, who: Vcpu) -> Fork:
         """A whole fork()."""
         fork = Fork(who, cow_faults=0)
@@ -230,6 +240,52 @@ def migrated(in_page: bool) -> Story:
     trace.idle(1)
     either = None if in_page else [begin, rest]
     return Story(trace, [fork], {"emulate": 64, "page_fault": 4}, either=either)
+
+
+def forks_meanwhile() -> Story:
+    """While a fork waits inside a PT page, another task runs in user mode, then its kernel thread, and forks."""
+    trace = Trace()
+    who = Vcpu(0, 0)
+    trace.switch(0, who)
+    in_user_mode(trace, 0)
+    waiting = Process(trace, 0x4000, 3, 20, 0x7F0000000000)
+    other = Process(trace, 0x6000, 3, 20, 0x560000000000)
+    fork = Fork(who, cow_faults=0)
+    waiting.write_protect(0, 0, 25, fork)
+    waiting.switch_to(0)
+    other.switch_to(0)
+    other.touch(0, 0, 0)
+    trace.hypercall(0, synth.STACK_SWITCH)
+    trace.hypercall(0, synth.STACK_SWITCH)
+    between = other.fork(0, who)
+    waiting.switch_to(0)
+    waiting.write_protect(0, 25, 60, fork)
+    waiting.pin(0)
+    trace.hypercall(0, synth.IRET)
+    trace.idle(0)
+    return Story(trace, [fork, between], {"emulate": 120, "page_fault": 2})
+
+
+def exec_meanwhile() -> Story:
+    """While a fork waits between two PT pages, another task's exec pins new tables and unpins old ones."""
+    trace = Trace()
+    who = Vcpu(0, 0)
+    trace.switch(0, who)
+    in_user_mode(trace, 0)
+    waiting = Process(trace, 0x4000, 3, 20, 0x7F0000000000)
+    other = Process(trace, 0x6000, 3, 20, 0x560000000000)
+    fork = Fork(who, cow_faults=0, doubted=True)
+    waiting.write_protect(0, 0, 20, fork)
+    waiting.switch_to(0)
+    other.switch_to(0)
+    other.execute(0)
+    trace.hypercall(0, synth.STACK_SWITCH)
+    waiting.switch_to(0)
+    waiting.write_protect(0, 20, 60, fork)
+    waiting.pin(0)
+    trace.hypercall(0, synth.IRET)
+    trace.idle(0)
+    return Story(trace, [fork], {"emulate": 60})
 
 
 def interleaved() -> Story:
@@ -604,6 +660,8 @@ def all_stories() -> list[tuple[str, Story]]:
         ("fork preempted and resumed", preempted()),
         ("fork goes on elsewhere inside a page", migrated(True)),
         ("fork goes on elsewhere between pages", migrated(False)),
+        ("another task forks while a fork waits", forks_meanwhile()),
+        ("another task execs while a fork waits", exec_meanwhile()),
         ("two forks in turn", interleaved()),
         ("130 pCPUs with holes", many_pcpus()),
         ("32-bit PAE guest", pae_guest()),

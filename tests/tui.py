@@ -309,6 +309,29 @@ def behaviour():
         assert "of" in script(path, "/d0v1<Enter>N")
         assert "not found" in script(path, "/no such thing<Enter>")
 
+    @case("search finds all events that show the pattern, and no other")
+    def _():
+        patterns = ("batch", "d0v1", "IRET", "7f", "0x7f", "x7", "0", "12", "ff8", "pr.t", "bat.*h", "it?r", "3$",
+                    "write", "PWU", "99999", "cleared", "copy")
+
+        def found(capture, keys, pattern):
+            text = script(capture, f"{keys}/{pattern}<Enter>", "250x24")
+            match = re.search(r"/\S+ (?:\d+ of (\d+)|(\d+) found)", text)
+            assert match or "not found: " in text, text
+            return int(match[1] or match[2]) if match else 0
+
+        small = "3fnot event_id > 900<Enter>"
+        for name, keys in (("wtpt-smp", "3rt"), ("dom0-lossy", "3"), ("wtpt-smp", small)):
+            capture = open_capture(name)
+            for pattern in patterns:
+                # in parentheses each row is formatted and looked at
+                equal(found(capture, keys, pattern), found(capture, keys, f"({pattern})"), f"{name} {keys} {pattern}")
+        lines = [" ".join(cells) for cells in table(script(capture, small, "250x1000"))]
+        equal(len(lines), 900, "rows")
+        for pattern in patterns[:10]:
+            flags = 0 if pattern != pattern.lower() else re.I
+            equal(found(capture, small, pattern), sum(bool(re.search(pattern, line, flags)) for line in lines), pattern)
+
     @case("search is smart about case, and a bad pattern is refused")
     def _():
         assert "not found: EMULATE" in script(path, "/EMULATE<Enter>")

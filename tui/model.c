@@ -553,3 +553,34 @@ int xf_tui_model_fetch(
 		}
 	return code < 0 ? code : 0;
 }
+
+int xf_tui_model_ids(
+	struct xf_tui_model *m, int64_t first, int n, int64_t *ids, struct xf_error *err)
+{
+	int64_t count = xf_tui_model_count(m), from = m->backwards ? count - first - n : first;
+	sqlite3_stmt *stmt;
+	int code, i = 0;
+
+	if (m->direct) {
+		for (; i < n; i++)
+			ids[m->backwards ? n - 1 - i : i] = m->low + from + i;
+		return 0;
+	}
+	code = prepare(m, &stmt,
+		sqlite3_mprintf(
+			"SELECT id FROM temp.list%u WHERE pos BETWEEN ?7 AND ?8 ORDER BY pos",
+			m->table),
+		false, err);
+	if (code)
+		return code;
+	sqlite3_bind_int64(stmt, 7, from + 1);
+	sqlite3_bind_int64(stmt, 8, from + n);
+	while (i < n && (code = xf_db_step(stmt, err)) == 1) {
+		ids[m->backwards ? n - 1 - i : i] = sqlite3_column_int64(stmt, 0);
+		i++;
+	}
+	sqlite3_finalize(stmt);
+	if (code >= 0 && i < n)
+		return xf_fail(err, XF_INTERNAL, "the list is shorter than it was");
+	return code < 0 ? code : 0;
+}

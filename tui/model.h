@@ -170,6 +170,10 @@ int xf_tui_model_find(struct xf_tui_model *model, int64_t id, int64_t *position,
 int xf_tui_model_fetch(struct xf_tui_model *model, struct xf_tui_window *window, int64_t first,
 	int n, struct xf_error *err);
 
+/* Ids of the rows first .. first+n-1, which exist. */
+int xf_tui_model_ids(
+	struct xf_tui_model *model, int64_t first, int n, int64_t *ids, struct xf_error *err);
+
 /* A row of the window, NULL = not in it. */
 const struct xf_tui_row *xf_tui_window_row(const struct xf_tui_window *window, int64_t position);
 void xf_tui_window_free(struct xf_tui_window *window);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "tui/sieve.h"
 #include "tui/ui.h"
 
 #define CHUNK 200
@@ -22,6 +23,7 @@ void xf_tui_search_stop(struct xf_tui_view *view)
 	free(s->text);
 	free(s->after.at);
 	free(s->before.at);
+	xf_tui_sieve_free(s->sieve);
 	xf_tui_window_free(&s->window);
 	*s = (struct xf_tui_search){0};
 }
@@ -121,6 +123,63 @@ static int add(struct xf_tui_positions *p, int64_t position, struct xf_error *er
 	return 0;
 }
 
+/* A new sieve where what is shown has changed, so that what was sieved out may match now. */
+static int renew_sieve(struct xf_tui_view *view, struct xf_error *err)
+{
+	struct xf_tui_search *s = &view->search;
+
+	if (s->sieved && s->shown == view->model.shown && s->mode == view->model.units->mode &&
+		s->direct == view->model.direct && s->low == view->model.low)
+		return 0;
+	xf_tui_sieve_free(s->sieve);
+	s->sieved = true;
+	s->shown = view->model.shown;
+	s->mode = view->model.units->mode;
+	s->direct = view->model.direct;
+	s->low = view->model.low;
+	return xf_tui_sieve_new(&s->sieve, &view->model, s->text, err);
+}
+
+/*
+ * Which of the rows from a position on may match: bits to *maybe.  1 done, 0 not yet: events around them
+ * were sieved first, or a negative code.
+ */
+static int sieve(
+	struct xf_tui_view *view, int64_t position, int n, bool *maybe, struct xf_error *err)
+{
+	struct xf_tui_search *s = &view->search;
+	int64_t ids[CHUNK];
+	int code = renew_sieve(view, err);
+
+	if (!code && s->sieve)
+		code = xf_tui_model_ids(&view->model, position, n, ids, err);
+	for (int i = 0; i < n && !code; i++) {
+		int may = s->sieve ? xf_tui_sieve_may(s->sieve, ids[i], err) : 1;
+
+		if (may < 0)
+			return may == XF_AGAIN ? 0 : may;
+		maybe[i] = may;
+	}
+	return code ? code : 1;
+}
+
+/* The rows of a chunk that match. */
+static int look_at_rows(struct xf_tui_view *view, int64_t position, int n, const bool *maybe,
+	struct xf_tui_positions *found, struct xf_error *err)
+{
+	struct xf_tui_search *s = &view->search;
+	int64_t from = position > 0 ? position - 1 : 0; /* the row before, for times since it */
+	int code;
+
+	if (!memchr(maybe, true, (size_t)n))
+		return 0;
+	code = xf_tui_model_fetch(&view->model, &s->window, from, n + 2, err);
+	for (int i = 0; !code && i < n; i++)
+		if (maybe[i] && row_matches(view, &s->window, position + i))
+			code = add(found, position + i, err);
+	return code;
+}
+
 /* Looks at one chunk; 1 = there is more. */
 static int look(struct xf_tui_view *view, struct xf_error *err)
 {
@@ -129,15 +188,15 @@ static int look(struct xf_tui_view *view, struct xf_error *err)
 	bool ahead = s->ahead < count;
 	int64_t *next = ahead ? &s->ahead : &s->behind, end = ahead ? count : s->start;
 	struct xf_tui_positions *found = ahead ? &s->after : &s->before;
-	int64_t from = *next > 0 ? *next - 1 : 0; /* the row before, for times since it */
 	int n = (int)(end - *next > CHUNK ? CHUNK : end - *next), code;
+	bool maybe[CHUNK];
 
 	if (n <= 0 || s->capped)
 		return 0;
-	code = xf_tui_model_fetch(&view->model, &s->window, from, n + 2, err);
-	for (int i = 0; !code && i < n; i++)
-		if (row_matches(view, &s->window, *next + i))
-			code = add(found, *next + i, err);
+	code = sieve(view, *next, n, maybe, err);
+	if (code <= 0)
+		return code ? code : 1;
+	code = look_at_rows(view, *next, n, maybe, found, err);
 	if (code)
 		return code;
 	*next += n;

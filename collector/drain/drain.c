@@ -3,8 +3,11 @@
  * xenfault-drain, the privileged part: the only file that talks to Xen's libraries.
  * In: Xen's trace rings, which are shared memory and not trusted.  Out: on stdout xentrace's stream
  * of windows; on --status-fd lines key=value about what was found (without it, errors and warnings
- * on stderr).  On the way out, tracing and the event mask are as they were: where it is killed, a second
- * process (guard.h) sees to that.
+ * on stderr).
+ *
+ * Once the rings are mapped, this process has no way to Xen any more, and no rights: it copies bytes.
+ * A second one (guard.h), which reads nothing but two short messages, turns tracing off when told to
+ * and leaves Xen as it was, however the first one ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -25,12 +30,14 @@
 #include <xenevtchn.h>
 #include <xenforeignmemory.h>
 #include <xentoollog.h>
+#include <xen/sys/privcmd.h>
 #include <xen/trace.h>
 
 #include "collector/drain/guard.h"
 #include "collector/drain/options.h"
 #include "collector/drain/host.h"
 #include "collector/drain/ring.h"
+#include "common/confine.h"
 #include "common/eventmask.h"
 #include "common/version.h"
 
@@ -55,8 +62,7 @@ struct drain {
 	struct xf_ring *rings;
 
 	struct xf_guard guard;
-	bool touched; /* masks or state in Xen are ours: restore them */
-	bool quiet;   /* tracing has been turned off */
+	bool quiet; /* tracing has been turned off */
 	bool reader_gone;
 	const char *end; /* why the capture ends; NULL = it goes on */
 	int status;	 /* exit status */
@@ -187,8 +193,8 @@ static void touch(struct drain *d)
 	struct left left = {
 		.found_events = d->found_events, .pages = d->pages, .found_on = d->found_on};
 
-	xf_guard_note(&d->guard, &left, sizeof(left));
-	d->touched = true;
+	if (d->guard.fd >= 0)
+		xf_guard_note(&d->guard, &left, sizeof(left));
 }
 
 static int set_masks(struct drain *d, uint32_t events, const struct xf_cpulist *cpus)
@@ -410,7 +416,7 @@ static int start(struct drain *d)
 	unsigned long mfn, size;
 	bool made;
 
-	if (open_xen(d) || get_info(d, &info))
+	if (get_info(d, &info))
 		return d->status;
 	d->found_events = info.evt_mask;
 	made = !info.size;
@@ -457,6 +463,13 @@ static void set_timer(double seconds)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+static void fail_off(struct drain *d, int sys)
+{
+	if (sys)
+		fail(d, XF_LIVE, "xen", "cannot turn tracing off: %s; this tries again: %s --off",
+			strerror(sys), program_invocation_name);
+}
+
 /* No new records from here on; what is in the rings can still be read. */
 static void turn_off(struct drain *d)
 {
@@ -465,9 +478,7 @@ static void turn_off(struct drain *d)
 	d->quiet = true;
 	grace = 1;
 	set_timer(GRACE);
-	if (xc_tbuf_disable(d->xch))
-		fail(d, XF_LIVE, "xen", "cannot turn tracing off: %s; this tries again: %s --off",
-			strerror(errno), program_invocation_name);
+	fail_off(d, xf_guard_stop(&d->guard));
 }
 
 static int write_parts(struct drain *d, struct iovec *part, int parts)
@@ -611,58 +622,162 @@ static void run(struct drain *d)
 	pass(d);
 }
 
-/* Xen as it was found.  Only the CPU mask is not: Xen does not tell what it was. */
-static void restore(struct drain *d)
-{
-	unsigned long mfn, size;
+/* ---- The guard: what runs in the other process ---- */
 
-	if (!d->touched)
-		return;
-	turn_off(d);
-	if (set_masks(d, d->found_events, &every_cpu))
-		return;
-	if (d->found_on && xc_tbuf_enable(d->xch, d->pages, &mfn, &size)) {
-		fail_call(d, "turning tracing on again, as it was found");
-		return;
-	}
-	say(d, "events_left", "0x%08x", d->found_events);
-	say(d, "cpus_left", "all");
-	say(d, "tracing_left", d->found_on ? "on" : "off");
-	if (!d->o.cpus.all)
-		say(d, "warning",
-			"the CPU mask is open for all CPUs now: Xen does not tell what it was");
+static int stop_tracing(void *data)
+{
+	struct drain *d = data;
+
+	d->quiet = true;
+	return xc_tbuf_disable(d->xch) ? errno : 0;
 }
 
-/* In the guard, after this process was killed. */
-static void restore_for_it(void *data, const void *note, size_t size)
+/* Xen as it was found.  Only the CPU mask is not: Xen does not tell what it was. */
+static int restore(void *data, const void *note, size_t size)
 {
 	struct drain *d = data;
 	struct left left;
+	unsigned long mfn, bytes;
 
-	if (size != sizeof(left))
-		return;
-	memcpy(&left, note, sizeof(left));
-	d->xch = xc_interface_open(&silent, &silent, 0);
-	if (!d->xch) {
-		fail_open(d);
-		return;
+	if (size != sizeof(left)) {
+		xc_interface_close(d->xch); /* nothing was touched */
+		return 0;
 	}
-	d->found_events = left.found_events;
-	d->found_on = left.found_on;
-	d->pages = left.pages;
-	d->o.cpus.all = true;
-	d->touched = true;
-	restore(d);
+	memcpy(&left, note, size);
+	if (!d->quiet)
+		fail_off(d, stop_tracing(d));
+	if (set_masks(d, left.found_events, &every_cpu)) {
+		/* told */
+	} else if (left.found_on && xc_tbuf_enable(d->xch, left.pages, &mfn, &bytes)) {
+		fail_call(d, "turning tracing on again, as it was found");
+	} else {
+		say(d, "events_left", "0x%08x", left.found_events);
+		say(d, "cpus_left", "all");
+		say(d, "tracing_left", left.found_on ? "on" : "off");
+		if (!d->o.cpus.all)
+			say(d, "warning",
+				"the CPU mask is open for all CPUs now: Xen does not tell what it was");
+	}
 	xc_interface_close(d->xch);
+	return d->status;
 }
 
-/* --off: what is left to do after a drain that was killed. */
-static void turn_all_off(struct drain *d)
+/* ---- Rights ---- */
+
+#define CALL(name)                   \
+	{                            \
+		.number = SYS_##name \
+	}
+#define CALL_IF(name, argument, mask, value)      \
+	{                                         \
+		SYS_##name, argument, mask, value \
+	}
+
+/* What both processes call at the end, and for memory that holds no program. */
+#define COMMON_CALLS                                                                              \
+	CALL(recvfrom), CALL(sendto), CALL(write), CALL(close), CALL(rt_sigreturn),               \
+		CALL(restart_syscall), CALL(exit_group), CALL(munmap), CALL(madvise), CALL(brk),  \
+		CALL_IF(mmap, 2, PROT_EXEC, 0), CALL(getpid), CALL(gettid), CALL(rt_sigprocmask), \
+		CALL_IF(tgkill, 0, UINT32_MAX, (uint32_t)getpid())
+
+static void tell_confined(
+	const struct drain *d, const char *who, const struct xf_confined *confined)
 {
-	if (open_xen(d))
+	say(d, "confined", "%s: %s", who, confined->done);
+	if (*confined->missing)
+		say(d, "unconfined", "%s, not here: %s", who, confined->missing);
+}
+
+/* Its own connection to Xen: libxenctrl's must not be used on the other side of a fork(). */
+static int prepare_guard(void *data)
+{
+	const struct xf_confine_call calls[] = {
+		COMMON_CALLS, CALL_IF(ioctl, 1, UINT32_MAX, (uint32_t)IOCTL_PRIVCMD_HYPERCALL)};
+	struct xf_confined confined = {0};
+	struct xf_confine_who nobody;
+	struct drain *d = data;
+
+	d->xch = xc_interface_open(&silent, &silent, 0);
+	if (!d->xch)
+		return errno ? errno : EIO;
+	xf_confine_nobody(&nobody);
+	xf_confine_rights(&confined, &nobody);
+	xf_confine_calls(&confined, calls, sizeof(calls) / sizeof(calls[0]));
+	tell_confined(d, "guard", &confined);
+	return 0;
+}
+
+static int start_guard(struct drain *d)
+{
+	const struct xf_guard_work work = {prepare_guard, stop_tracing, restore, d};
+
+	if (xf_guard_start(&d->guard, d->o.status_fd, &work))
+		return fail(d, XF_INTERNAL, "guard",
+			"cannot start the process that guards Xen's state: %s", strerror(errno));
+	return 0;
+}
+
+static void close_xen(struct drain *d)
+{
+	if (d->memory)
+		xenforeignmemory_close(d->memory);
+	if (d->xch)
+		xc_interface_close(d->xch);
+	d->memory = NULL;
+	d->xch = NULL;
+}
+
+/* The rings are mapped and the guard knows what to do: nothing else is needed from here on. */
+static void give_up_rights(struct drain *d)
+{
+	const struct xf_confine_call calls[] = {
+#ifdef SYS_poll
+		CALL(poll),
+#endif
+		CALL(ppoll), CALL(read), CALL(writev), CALL(setitimer), CALL(clock_gettime),
+		CALL(wait4), COMMON_CALLS};
+	struct xf_confined confined = {0};
+	struct xf_confine_who nobody;
+
+	close_xen(d);
+	xf_confine_nobody(&nobody);
+	xf_confine_rights(&confined, &nobody);
+	xf_confine_calls(&confined, calls, sizeof(calls) / sizeof(calls[0]));
+	tell_confined(d, "drain", &confined);
+}
+
+/* Has the guard restore Xen, and waits for it. */
+static void end_guard(struct drain *d)
+{
+	int status;
+
+	close_xen(d);
+	status = xf_guard_release(&d->guard);
+	if (status < 0)
+		fail(d, XF_LIVE, "xen",
+			"the process that guards Xen's state was killed: tracing may be on; this turns "
+			"it off: %s --off",
+			program_invocation_name);
+	if (status <= 0)
 		return;
-	d->found_events = XF_EVENTS_ALL;
-	d->touched = true; /* the rest is restore() */
+	d->end = "error";
+	if (!d->status)
+		d->status = status;
+}
+
+/* Without a guard there is nothing that has been touched. */
+static void work(struct drain *d)
+{
+	if (open_xen(d) || start_guard(d))
+		return;
+	if (d->o.action == XF_DRAIN_OFF) {
+		/* for after a drain that was killed: the guard does it */
+		d->found_events = XF_EVENTS_ALL;
+		touch(d);
+	} else if (!start(d)) {
+		give_up_rights(d);
+		run(d);
+	}
 }
 
 static void prepare_process(struct drain *d)
@@ -697,15 +812,8 @@ int main(int argc, char **argv)
 	if (d.o.action == XF_DRAIN_HELP || d.o.action == XF_DRAIN_VERSION)
 		return 0;
 	prepare_process(&d);
-	if (d.o.action == XF_DRAIN_OFF)
-		turn_all_off(&d);
-	else if (xf_guard_start(&d.guard, d.o.status_fd, restore_for_it, &d))
-		fail(&d, XF_INTERNAL, "memory",
-			"cannot start the process that guards Xen's state: %s", strerror(errno));
-	else if (start(&d) == 0)
-		run(&d);
-	restore(&d);
-	xf_guard_release(&d.guard);
+	work(&d);
+	end_guard(&d);
 	if (d.lost)
 		say(&d, "warning",
 			"%llu records were lost; pages of buffer for each CPU: %u (asked for with -S: %lu).  "
@@ -719,10 +827,6 @@ int main(int argc, char **argv)
 	say(&d, "end", "%s", d.end ? d.end : "off");
 	if (d.evtchn)
 		xenevtchn_close(d.evtchn);
-	if (d.memory)
-		xenforeignmemory_close(d.memory);
-	if (d.xch)
-		xc_interface_close(d.xch);
 	free(d.rings);
 	return d.status;
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A process that undoes what this one leaves behind.  In: notes through a pipe, its end.  Out: a call. */
+/* A process that undoes what this one leaves behind.  In: messages, their end.  Out: calls. */
 #include "collector/drain/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RELEASED 1 /* size of the message that ends it; notes are longer */
+#define STOP \
+	's' /* a message of one byte; notes are longer, and the end of messages is the third kind */
 
 /* What ends this process's group, or its terminal, does not end the guard. */
-static void become_guard(int keep_fd, int notes)
+static void become_guard(int keep_fd, int messages)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -26,30 +28,47 @@ static void become_guard(int keep_fd, int notes)
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	for (int fd = STDERR_FILENO + 1; fd < 256; fd++)
-		if (fd != keep_fd && fd != notes)
+		if (fd != keep_fd && fd != messages)
 			close(fd);
 }
 
-static void wait_for_end(
-	int notes, void (*undo)(void *data, const void *note, size_t size), void *data)
+/* Returns false where the other side is gone. */
+static bool answer(int messages, int sys)
 {
-	char note[XF_GUARD_NOTE], last[XF_GUARD_NOTE];
-	size_t size = 0;
-	ssize_t n;
-
-	/* messages keep their bounds; 0 or an error: the other side is gone */
-	while ((n = recv(notes, note, sizeof(note), 0)) > 0 || (n < 0 && errno == EINTR)) {
-		if (n == RELEASED)
-			return;
-		if (n > 0)
-			memcpy(last, note, size = (size_t)n);
-	}
-	if (size)
-		undo(data, last, size);
+	return send(messages, &sys, sizeof(sys), MSG_NOSIGNAL) == sizeof(sys);
 }
 
-int xf_guard_start(struct xf_guard *guard, int keep_fd,
-	void (*undo)(void *data, const void *note, size_t size), void *data)
+static int serve(int messages, const struct xf_guard_work *work)
+{
+	char message[XF_GUARD_NOTE], note[XF_GUARD_NOTE];
+	size_t size = 0;
+	ssize_t n;
+	int sys = work->prepare(work->data);
+
+	if (!answer(messages, sys) || sys)
+		return 0;
+	/* messages keep their bounds; 0 or an error: the other side is gone */
+	while ((n = recv(messages, message, sizeof(message), 0)) > 0 || (n < 0 && errno == EINTR)) {
+		if (n > 1)
+			memcpy(note, message, size = (size_t)n);
+		else if (n == 1 && *message == STOP)
+			answer(messages, work->stop(work->data));
+	}
+	return work->undo(work->data, note, size);
+}
+
+/* What the guard answers; an errno where it is gone. */
+static int hear(const struct xf_guard *guard)
+{
+	int sys;
+	ssize_t n;
+
+	while ((n = recv(guard->fd, &sys, sizeof(sys), 0)) < 0 && errno == EINTR)
+		;
+	return n == sizeof(sys) ? sys : n < 0 ? errno : EPIPE;
+}
+
+int xf_guard_start(struct xf_guard *guard, int keep_fd, const struct xf_guard_work *work)
 {
 	int ends[2];
 
@@ -64,27 +83,47 @@ int xf_guard_start(struct xf_guard *guard, int keep_fd,
 	}
 	if (!guard->pid) {
 		become_guard(keep_fd, ends[1]);
-		wait_for_end(ends[1], undo, data);
-		_exit(0);
+		_exit(serve(ends[1], work));
 	}
 	close(ends[1]);
 	guard->fd = ends[0];
-	return 0;
+	errno = hear(guard);
+	if (!errno)
+		return 0;
+	ends[1] = errno;
+	xf_guard_release(guard);
+	errno = ends[1];
+	return -1;
+}
+
+static void tell(const struct xf_guard *guard, const void *message, size_t size)
+{
+	while (send(guard->fd, message, size, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
 }
 
 void xf_guard_note(const struct xf_guard *guard, const void *note, size_t size)
 {
-	while (guard->fd >= 0 && send(guard->fd, note, size, MSG_NOSIGNAL) < 0 && errno == EINTR)
-		;
+	tell(guard, note, size);
 }
 
-void xf_guard_release(struct xf_guard *guard)
+int xf_guard_stop(const struct xf_guard *guard)
 {
+	char stop = STOP;
+
+	tell(guard, &stop, sizeof(stop));
+	return hear(guard);
+}
+
+int xf_guard_release(struct xf_guard *guard)
+{
+	int status = 0;
+
 	if (guard->fd < 0)
-		return;
-	xf_guard_note(guard, "", RELEASED);
+		return 0;
 	close(guard->fd);
 	guard->fd = -1;
-	while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(guard->pid, &status, 0) < 0 && errno == EINTR)
 		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

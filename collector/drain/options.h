@@ -10,6 +10,7 @@
  *   rings cpus_without_ring        how many CPUs have one; list of those that have none (1,3-5)
  *   tracing_found events_found     on or off; the event mask (0x%08x) before us
  *   events discarded               mask now; bytes of earlier sessions thrown away
+ *   confined unconfined            "process: what it gave up", for each of the two; what the kernel lacks for that
  *   state=running                  tracing is on; what went before was preparation
  *   lost                           sum of the counts in lost records so far; may be repeated
  *   ring_ended                     "CPU reason": that ring is absurd and not read any more

@@ -22,6 +22,7 @@
 #define LEAF	  0x0d
 #define INTERIOR  0x05
 #define CELL_MAX  (1 + XF_BULK_COLUMNS * 9 + 1 + 18) /* record, its two varints */
+#define SLACK	  16
 
 /* Offsets in the file header. */
 enum {
@@ -105,21 +106,22 @@ static void put32(uint8_t *p, uint32_t value)
 /* Seven bits a byte, the highest first; the ninth byte has eight. */
 static size_t put_varint(uint8_t *p, uint64_t value)
 {
-	uint8_t reversed[10];
-	size_t n = 0;
+	size_t n = value < 1u << 7    ? 1
+		   : value < 1u << 14 ? 2
+		   : value < 1u << 21 ? 3
+		   : value < 1u << 28 ? 4
+				      : (70u - (unsigned)__builtin_clzll(value)) / 7;
 
 	if (value >> 56) {
+		n = 9;
 		p[8] = (uint8_t)value;
 		value >>= 8;
-		for (int i = 7; i >= 0; i--, value >>= 7)
-			p[i] = (uint8_t)(value | 0x80);
-		return 9;
+	} else {
+		p[n - 1] = (uint8_t)(value & 0x7f);
+		value >>= 7;
 	}
-	do
-		reversed[n++] = (uint8_t)(value & 0x7f);
-	while (value >>= 7);
-	for (size_t i = 0; i < n; i++)
-		p[i] = (uint8_t)(reversed[n - 1 - i] | (i + 1 < n ? 0x80 : 0));
+	for (size_t i = n - 1; i--; value >>= 7)
+		p[i] = (uint8_t)(value | 0x80);
 	return n;
 }
 
@@ -167,6 +169,8 @@ static void *work(void *data)
 		}
 		pthread_mutex_unlock(&b->lock);
 		sys = write_all(b->fd, b->other, b->waiting, b->waiting_at);
+		/* the disk begins now, not when fsync() waits for it; where this cannot be, it waits longer */
+		sync_file_range(b->fd, b->waiting_at, (off_t)b->waiting, SYNC_FILE_RANGE_WRITE);
 		pthread_mutex_lock(&b->lock);
 		b->sys = b->sys ? b->sys : sys;
 		b->waiting = 0;
@@ -352,46 +356,53 @@ static int close_leaf(struct xf_bulk_table *t, struct xf_error *err)
 	return add_child(t, 0, leaf, err);
 }
 
-/* Serial types by the number of significant bits without the sign, and bytes by serial type. */
-static const uint8_t types[65] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3,
-	3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6,
-	6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6};
+/*
+ * Serial type and bytes of a number by its significant bits, without the sign and from 1.  Two
+ * numbers take no bytes: 0 and 1 have types of their own.
+ */
+#define UP_TO(a) a, a, a, a, a, a, a, a
+static const uint8_t types[65] = {1, 1, 1, 1, 1, 1, 1, 1, UP_TO(2), UP_TO(3), UP_TO(4), UP_TO(5),
+	UP_TO(5), UP_TO(6), UP_TO(6), 6};
 static const uint8_t widths[7] = {0, 1, 2, 3, 4, 6, 8};
 
-/* One value: its serial type to *type; returns where the next value begins. */
+/*
+ * One value: its serial type to *type; returns where the next value begins.  Without branches:
+ * which width comes next cannot be foretold, and a wrong guess costs more than all of this.
+ */
 static inline uint8_t *put_value(uint8_t *to, uint8_t *type, int64_t value)
 {
-	uint64_t bits = (uint64_t)(value < 0 ? ~value : value), big;
-	unsigned width;
+	uint64_t bits = (uint64_t)(value ^ value >> 63), big;
+	unsigned of_width = types[64 - __builtin_clzll(bits | 1)];
+	bool none = (uint64_t)value < 2;
+	unsigned width = none ? 0 : widths[of_width];
 
-	if (!((uint64_t)value >> 1)) {
-		*type = (uint8_t)(8 + value);
-		return to;
-	}
-	*type = types[bits ? 64 - __builtin_clzll(bits) : 0];
-	width = widths[*type];
-	big = htobe64((uint64_t)value << (64 - 8 * width));
+	*type = (uint8_t)(none ? 8 + (unsigned)value : of_width);
+	big = htobe64((uint64_t)value << (64 - 8 * width) % 64);
 	memcpy(to, &big, 8); /* what is too much is written over */
 	return to + width;
 }
 
-/* A cell: length of the record, rowid, record (types, then values).  Returns its size. */
+/*
+ * A cell: length of the record, rowid, record (types, then values).  Returns its size.  Up to SLACK
+ * bytes behind it are written as well.
+ */
 static size_t put_cell(
 	uint8_t *cell, int columns, int64_t rowid, const int64_t *values, uint64_t present)
 {
-	uint8_t ids[9], *types_at, *end;
-	size_t nid = put_varint(ids, (uint64_t)rowid), length;
-
 	/* the length takes one byte nearly always */
-	memcpy(cell + 1, ids, 9);
-	types_at = cell + 1 + nid;
+	size_t nid = put_varint(cell + 1, (uint64_t)rowid), length;
+	uint8_t *types_at = cell + 1 + nid, *end;
+
 	*types_at++ = (uint8_t)(columns + 1);
+	/* a length that is known takes no call; the values go over what is too much */
+	memset(types_at, 0, 16);
+	if (columns > 16)
+		memset(types_at + 16, 0, (size_t)columns - 16);
 	end = types_at + columns;
-	for (int i = 0; i < columns; i++, present >>= 1) {
-		if (present & 1)
-			end = put_value(end, types_at + i, values[i]);
-		else
-			types_at[i] = 0;
+	for (; present; present &= present - 1) {
+		int i = __builtin_ctzll(present);
+
+		end = put_value(end, types_at + i, values[i]);
 	}
 	length = (size_t)(end - (cell + 1 + nid));
 	if (length < 128) {
@@ -506,7 +517,7 @@ int xf_bulk_table(struct xf_bulk *b, struct xf_bulk_table **table, uint32_t root
 	t = calloc(1, sizeof(*t));
 	if (t) {
 		t->offsets = malloc(b->page_size / 2);
-		t->content = malloc(b->page_size + CELL_MAX + 8);
+		t->content = malloc(b->page_size + CELL_MAX + SLACK);
 	}
 	if (!t || !t->offsets || !t->content) {
 		free(t ? t->offsets : NULL);

@@ -54,6 +54,8 @@ int xf_load_settle(sqlite3 *db, struct xf_error *err)
 	return run_each(db, move_them, err);
 }
 
+#define AHEAD 6 /* events */
+
 struct load {
 	struct xf_bulk *bulk;
 	struct xf_bulk_table *event, *late;
@@ -126,9 +128,13 @@ static int store_events(struct load *l, struct xf_error *err)
 			continue;
 		if (code != 1)
 			return code;
-		for (size_t i = 0; i < n; i++)
+		for (size_t i = 0; i < n; i++) {
+			/* written by another core: what comes soon should be on its way */
+			__builtin_prefetch((const char *)(events + i + AHEAD));
+			__builtin_prefetch((const char *)(events + i + AHEAD) + 64);
 			if ((code = store_event(l, &events[i], err)))
 				return code;
+		}
 	}
 }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/store/clocks.h"
 #include "collector/store/keep.h"
 #include "collector/store/load.h"
 #include "schemas/db.h"
@@ -80,8 +81,7 @@ static int new_store(
 	if (!s)
 		return xf_fail_nomem(err);
 	code = xf_newfile_open(&s->file, path, flags | XF_NEWFILE_DATABASE, err);
-	if (!code &&
-		sqlite3_open_v2(s->file->working, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	if (!code && sqlite3_open_v2(s->file->working, &s->db, XF_DB_READWRITE, NULL) != SQLITE_OK)
 		code = s->db ? xf_db_fail(s->db, path, err) : xf_fail_nomem(err);
 	if (!code)
 		code = create_schema(s->db, WHOLE_PRAGMAS, err);
@@ -217,8 +217,8 @@ static int write_capture(sqlite3 *db, const struct xf_reader_stats *stats, const
 	sqlite3_stmt *stmt;
 	int code = xf_db_prepare(db, &stmt,
 		"INSERT INTO capture (source, format, records, events, lost_records, unknown_records,"
-		" tsc_first, tsc_last, cpu_hz, complete, tool_version)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		" tsc_first, tsc_last, cpu_hz, complete, tool_version, tsc_base)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		err);
 
 	if (code)
@@ -234,6 +234,7 @@ static int write_capture(sqlite3 *db, const struct xf_reader_stats *stats, const
 	bind_known(stmt, 9, cpu_hz, cpu_hz != 0);
 	sqlite3_bind_int(stmt, 10, stats->complete);
 	sqlite3_bind_text(stmt, 11, "xenfault " XF_VERSION, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 12, (int64_t)stats->tsc_base);
 	code = xf_db_step(stmt, err);
 	sqlite3_finalize(stmt);
 	return code;
@@ -309,6 +310,66 @@ static int write_doubts(sqlite3 *db, struct xf_reader *reader, struct xf_error *
 		sqlite3_reset(stmt);
 	}
 	sqlite3_finalize(stmt);
+	if (!code && doubts[XF_DOUBT_CLOCK].count)
+		code = xf_clocks_name(db, err);
+	return code;
+}
+
+static int write_gaps(sqlite3 *db, struct xf_reader *reader, struct xf_error *err)
+{
+	const struct xf_gap *gap;
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT INTO gap (gap_id, pcpu, tsc_first, tsc_last, why) VALUES (?, ?, ?, ?, ?)"
+		" ON CONFLICT DO UPDATE SET why = excluded.why",
+		err);
+
+	for (size_t i = 0; !code && (gap = xf_reader_gap(reader, i)); i++) {
+		sqlite3_bind_int64(stmt, 1, (int64_t)i + 1);
+		sqlite3_bind_int64(stmt, 2, gap->pcpu);
+		sqlite3_bind_int64(stmt, 3, (int64_t)gap->tsc_first);
+		sqlite3_bind_int64(stmt, 4, (int64_t)gap->tsc_last);
+		sqlite3_bind_text(stmt, 5, gap->why, -1, SQLITE_STATIC);
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+static void bind_clock(sqlite3_stmt *stmt, const struct xf_clock_model *clock)
+{
+	sqlite3_bind_int64(stmt, 6, clock->proven ? clock->offset : 0);
+	sqlite3_bind_double(stmt, 7, clock->proven ? clock->drift : 0);
+	sqlite3_bind_int64(stmt, 8, (int64_t)clock->origin);
+	bind_known(stmt, 9, (uint64_t)clock->low, clock->low != XF_CLOCK_NONE);
+	bind_known(stmt, 10, (uint64_t)clock->high, clock->high != XF_CLOCK_NONE);
+	sqlite3_bind_int(stmt, 11, clock->tight);
+	sqlite3_bind_int64(stmt, 12, clock->proven ? (int64_t)clock->wrong : 0);
+}
+
+static int write_pcpus(sqlite3 *db, struct xf_reader *reader, struct xf_error *err)
+{
+	struct xf_reader_pcpu pcpu;
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt,
+		"INSERT OR REPLACE INTO pcpu (pcpu, tsc_first, tsc_last, records, lost, clock_offset,"
+		" clock_drift, clock_origin, clock_low, clock_high, clock_tight, clock_wrong,"
+		" corrected)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+		err);
+
+	for (size_t i = 0; !code && xf_reader_pcpu(reader, i, &pcpu); i++) {
+		sqlite3_bind_int64(stmt, 1, pcpu.pcpu);
+		bind_known(stmt, 2, pcpu.tsc_first, pcpu.tsc_first != 0);
+		bind_known(stmt, 3, pcpu.tsc_last, pcpu.tsc_last != 0);
+		sqlite3_bind_int64(stmt, 4, (int64_t)pcpu.records);
+		sqlite3_bind_int64(stmt, 5, (int64_t)pcpu.lost_records);
+		bind_clock(stmt, &pcpu.clock);
+		code = xf_db_step(stmt, err);
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
 	return code;
 }
 
@@ -322,6 +383,7 @@ static int write_summary(sqlite3 *db, struct xf_reader *reader, const char *sour
 	xf_reader_stats(reader, &stats);
 	if ((code = write_capture(db, &stats, source, cpu_hz, err)) ||
 		(code = write_losses(db, reader, &losses, err)) ||
+		(code = write_gaps(db, reader, err)) || (code = write_pcpus(db, reader, err)) ||
 		(code = write_record_counts(db, reader, err)) ||
 		(code = write_doubts(db, reader, err)))
 		return code;
@@ -421,7 +483,7 @@ int xf_store_live_place(struct xf_store *s, struct xf_error *err)
 
 	if (code)
 		return code;
-	if (sqlite3_open_v2(s->file->path, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(s->file->path, &s->db, XF_DB_READWRITE, NULL) != SQLITE_OK)
 		return s->db ? xf_db_fail(s->db, s->file->path, err) : xf_fail_nomem(err);
 	sqlite3_busy_timeout(s->db, BUSY_MS);
 	code = xf_db_exec(s->db, LIVE_PRAGMAS, err);
@@ -441,7 +503,8 @@ static int update_capture(struct xf_store *s, const struct xf_reader_stats *stat
 	sqlite3_stmt *stmt;
 	int code = xf_db_prepare(s->db, &stmt,
 		"UPDATE capture SET format = ?, records = ?, events = ?, lost_records = ?,"
-		" unknown_records = ?, tsc_first = ?, tsc_last = ?, cpu_hz = ?, complete = ?",
+		" unknown_records = ?, tsc_first = ?, tsc_last = ?, cpu_hz = ?, complete = ?,"
+		" tsc_base = ?",
 		err);
 
 	if (code)
@@ -455,6 +518,7 @@ static int update_capture(struct xf_store *s, const struct xf_reader_stats *stat
 	bind_known(stmt, 7, stats->tsc_last, stats->tsc_last != 0);
 	bind_known(stmt, 8, s->cpu_hz, s->cpu_hz != 0);
 	sqlite3_bind_int(stmt, 9, complete);
+	sqlite3_bind_int64(stmt, 10, (int64_t)stats->tsc_base);
 	code = xf_db_step(stmt, err);
 	sqlite3_finalize(stmt);
 	return code;
@@ -475,6 +539,10 @@ static int live_counts(
 	code = update_capture(s, &stats, complete && stats.complete, err);
 	if (!code)
 		code = write_losses(s->db, reader, &s->losses_written, err);
+	if (!code)
+		code = write_gaps(s->db, reader, err);
+	if (!code)
+		code = write_pcpus(s->db, reader, err);
 	if (!code)
 		code = write_record_counts(s->db, reader, err);
 	if (!code)

@@ -33,6 +33,11 @@
 	X(LOSS_EMPTY, "loss_empty", "lost-records records that report 0 lost", 0)                  \
 	X(LOSS_TIME, "loss_time", "lost-records records whose first TSC is not before their own",  \
 		0)                                                                                 \
+	X(PCPU_UNSEEN, "pcpu_missing",                                                             \
+		"steps of vCPUs that do not fit: pCPUs left out, or clocks that jump", 0)          \
+	X(GAP, "gap", "spans without records in which something ran (view gaps)", 1)               \
+	X(CLOCK_CORRECTED, "clock_corrected", "pCPUs whose clock differed, corrected", 0)          \
+	X(CLOCK, "clock", "pCPUs whose clock differs (analyze --clocks)", 0)                       \
 	X(OTHER_BUILD, "symbols_other_build",                                                      \
 		"forks in a function that copies no page tables: symbols of another kernel build", \
 		0)

@@ -21,6 +21,7 @@
 #define RESIDENT_MAX (24u << 20) /* bytes of waiting chunks kept in memory */
 #endif
 #define DETECT (XF_SOURCE_LOOKAHEAD / 2)
+#define SPARE  16
 
 struct xf_framer {
 	struct xf_source *source;
@@ -37,6 +38,9 @@ struct xf_framer {
 	size_t resident;
 	int spill; /* temporary file, -1 = none yet */
 	uint64_t spill_end;
+	/* of XF_CHUNK bytes each: malloc() would give them back to the kernel */
+	uint8_t *spare[SPARE];
+	size_t nspare;
 };
 
 static uint32_t get32(const uint8_t *p)
@@ -65,22 +69,9 @@ static size_t stride(enum xf_stream_format format)
 	return format == XF_STREAM_FIXED64 ? 60 : 36;
 }
 
-size_t xf_framer_record(enum xf_stream_format format, const uint8_t *p, struct xf_record *record)
+size_t xf_framer_fixed_record(
+	enum xf_stream_format format, const uint8_t *p, struct xf_record *record)
 {
-	if (format == XF_STREAM_VARIABLE) {
-		uint32_t header = get32(p);
-
-		record->id = header & 0x0fffffff;
-		record->timed = header >> 31;
-		record->nwords = header >> 28 & 7;
-		p += 4;
-		if (record->timed) {
-			record->tsc = get64(p);
-			p += 8;
-		}
-		memcpy(record->words, p, record->nwords * 4u);
-		return record_size(header);
-	}
 	record->timed = true;
 	record->nwords = 5;
 	record->tsc = get64(p + 4);
@@ -265,14 +256,43 @@ static void start_window(struct xf_framer *f, uint32_t pcpu, uint32_t size)
 	f->left = size;
 }
 
+/* Memory that a chunk takes: long ones all take the same, so that each can use another's. */
+static size_t room_of(const struct xf_chunk *chunk)
+{
+	return chunk->length > XF_CHUNK / 2 ? XF_CHUNK : chunk->length;
+}
+
+static int take_room(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *err)
+{
+	size_t room = room_of(chunk);
+
+	chunk->data = room == XF_CHUNK && f->nspare ? f->spare[--f->nspare] : malloc(room);
+	if (!chunk->data)
+		return xf_fail_nomem(err);
+	f->resident += room;
+	return 0;
+}
+
+static void give_room(struct xf_framer *f, struct xf_chunk *chunk)
+{
+	size_t room = room_of(chunk);
+
+	if (!chunk->data)
+		return;
+	f->resident -= room;
+	if (room == XF_CHUNK && f->nspare < SPARE)
+		f->spare[f->nspare++] = chunk->data;
+	else
+		free(chunk->data);
+	chunk->data = NULL;
+}
+
 /* Puts chunks beyond the limit out of memory. */
 static int spill(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *err)
 {
 	chunk->can_unload = xf_source_can_reread(f->source);
-	if (f->resident + chunk->length <= RESIDENT_MAX) {
-		f->resident += chunk->length;
+	if (f->resident <= RESIDENT_MAX)
 		return 0;
-	}
 	if (!xf_source_can_reread(f->source)) {
 		if (f->spill < 0 && (f->spill = xf_newfile_unnamed(NULL, err)) < 0)
 			return f->spill;
@@ -290,21 +310,19 @@ static int spill(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *e
 		f->spill_end += chunk->length;
 		chunk->can_unload = true;
 	}
-	free(chunk->data);
-	chunk->data = NULL;
+	give_room(f, chunk);
 	return 0;
 }
 
 int xf_chunk_load(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *err)
 {
-	int code = 0;
+	int code;
 
 	if (chunk->data)
 		return 0;
-	chunk->data = malloc(chunk->length);
-	if (!chunk->data)
-		return xf_fail_nomem(err);
-	f->resident += chunk->length;
+	code = take_room(f, chunk, err);
+	if (code)
+		return code;
 	if (xf_source_can_reread(f->source))
 		return xf_source_reread(f->source, chunk->offset, chunk->data, chunk->length, err);
 	for (size_t done = 0; done < chunk->length && !code;) {
@@ -321,18 +339,13 @@ int xf_chunk_load(struct xf_framer *f, struct xf_chunk *chunk, struct xf_error *
 
 void xf_chunk_unload(struct xf_framer *f, struct xf_chunk *chunk)
 {
-	if (!chunk->data || !chunk->can_unload || f->resident <= RESIDENT_MAX)
-		return;
-	f->resident -= chunk->length;
-	free(chunk->data);
-	chunk->data = NULL;
+	if (chunk->data && chunk->can_unload && f->resident > RESIDENT_MAX)
+		give_room(f, chunk);
 }
 
 void xf_chunk_free(struct xf_framer *f, struct xf_chunk *chunk)
 {
-	if (chunk->data)
-		f->resident -= chunk->length;
-	free(chunk->data);
+	give_room(f, chunk);
 	free(chunk);
 }
 
@@ -343,12 +356,14 @@ static int emit(
 	struct xf_chunk *chunk = calloc(1, sizeof(*chunk));
 	int code;
 
-	if (!chunk || !(chunk->data = malloc(n))) {
-		free(chunk);
+	if (!chunk)
 		return xf_fail_nomem(err);
+	chunk->length = (uint32_t)n;
+	if ((code = take_room(f, chunk, err))) {
+		free(chunk);
+		return code;
 	}
 	memcpy(chunk->data, xf_source_data(f->source), n);
-	chunk->length = (uint32_t)n;
 	chunk->pcpu = f->pcpu;
 	chunk->tsc = tsc;
 	chunk->pass = f->pass;
@@ -356,8 +371,7 @@ static int emit(
 	xf_source_skip(f->source, n);
 	code = spill(f, chunk, err);
 	if (code) {
-		free(chunk->data);
-		free(chunk);
+		xf_chunk_free(f, chunk);
 		return code;
 	}
 	*out = chunk;
@@ -607,5 +621,7 @@ void xf_framer_free(struct xf_framer *f)
 	if (f->spill >= 0)
 		close(f->spill);
 	xf_source_close(f->source);
+	while (f->nspare)
+		free(f->spare[--f->nspare]);
 	free(f);
 }

@@ -6,6 +6,8 @@
 #ifndef XF_COLLECTOR_TRACE_FRAMER_H
 #define XF_COLLECTOR_TRACE_FRAMER_H
 
+#include <string.h>
+
 #include "collector/trace/doubt.h"
 #include "collector/trace/record.h"
 #include "collector/trace/source.h"
@@ -27,7 +29,9 @@ struct xf_chunk {
 	uint8_t *data; /* NULL = not in memory */
 	uint32_t length;
 	uint32_t pcpu;
-	uint64_t tsc;	  /* of the last timed record, 0 = none */
+	uint64_t tsc; /* of the last timed record, 0 = none */
+	uint32_t
+		round; /* like pass, but only where a lower pCPU follows a higher one; the reader's */
 	uint64_t pass;	  /* number of the pass over the pCPUs that it was read in, from 0 */
 	uint64_t offset;  /* in the stream */
 	uint64_t spilled; /* in the temporary file */
@@ -56,9 +60,32 @@ int xf_chunk_load(struct xf_framer *framer, struct xf_chunk *chunk, struct xf_er
 void xf_chunk_unload(struct xf_framer *framer, struct xf_chunk *chunk);
 void xf_chunk_free(struct xf_framer *framer, struct xf_chunk *chunk);
 
-/* Reads the record at data; returns its length in bytes.  The record is whole (the framer saw to it). */
-size_t xf_framer_record(
+/* The fixed formats' xf_framer_record(). */
+size_t xf_framer_fixed_record(
 	enum xf_stream_format format, const uint8_t *data, struct xf_record *record);
+
+/* Reads the record at data; returns its length in bytes.  The record is whole (the framer saw to it). */
+static inline size_t xf_framer_record(
+	enum xf_stream_format format, const uint8_t *data, struct xf_record *record)
+{
+	uint32_t header;
+	size_t length = 4;
+
+	if (format != XF_STREAM_VARIABLE)
+		return xf_framer_fixed_record(format, data, record);
+	memcpy(&header, data, sizeof(header));
+	record->id = header & 0x0fffffff;
+	record->timed = header >> 31;
+	record->nwords = header >> 28 & 7;
+	if (record->timed) {
+		memcpy(&record->tsc, data + length, sizeof(record->tsc));
+		length += sizeof(record->tsc);
+	}
+	/* word by word: a call of memcpy() takes longer than the words */
+	for (unsigned i = 0; i < record->nwords; i++, length += 4)
+		memcpy(&record->words[i], data + length, 4);
+	return length;
+}
 
 /* Bytes consumed, and the size of the source (0 = unknown): for progress. */
 uint64_t xf_framer_offset(const struct xf_framer *framer);

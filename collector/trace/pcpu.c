@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "collector/trace/nested.h"
+#include "collector/trace/owner.h"
 
-#define JUMP	  (1ull << 36)		/* cycles; half a minute */
+#define JUMP	  XF_JUMP
 #define XEN_FIRST 0xffff800000000000ull /* Xen's own part of a 64-bit address space (public ABI) */
 #define XEN_LAST  0xffff87ffffffffffull
 #define HOLD_PASS 64 /* how long to wait for a scheduler record, in passes */
@@ -57,7 +58,7 @@ void xf_pcpu_free(struct xf_pcpu *pcpu, struct xf_stream *stream)
 }
 
 /* Reads the record at a place: 1, 0 = none there (yet), negative. */
-static int read_at(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_place *place,
+int xf_pcpu_read_at(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_place *place,
 	struct xf_record *record, size_t *length, struct xf_error *err)
 {
 	int code;
@@ -79,7 +80,7 @@ static int read_at(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_pla
 }
 
 /* Goes on where an earlier look ahead ended, or else begins in the first chunk. */
-static void look_ahead(struct xf_pcpu *pcpu, struct xf_place *ahead, size_t at)
+void xf_pcpu_look_ahead(struct xf_pcpu *pcpu, struct xf_place *ahead, size_t at)
 {
 	if (!ahead->chunk || (ahead->chunk == pcpu->head && ahead->at < at))
 		*ahead = (struct xf_place){pcpu->head, at};
@@ -103,8 +104,27 @@ static void trim(struct xf_pcpu *pcpu, struct xf_stream *stream)
 	}
 }
 
+uint64_t xf_pcpu_last(const struct xf_pcpu *pcpu)
+{
+	return pcpu->key > pcpu->last_part ? pcpu->key : pcpu->last_part;
+}
+
+uint64_t xf_pcpu_end_part(struct xf_pcpu *pcpu)
+{
+	uint64_t last = xf_pcpu_last(pcpu);
+
+	xf_owner_forget(pcpu, (struct xf_owner){0});
+	xf_nested_over(pcpu);
+	pcpu->outgoing.known = false;
+	pcpu->timed = pcpu->next_known = false;
+	pcpu->tsc = pcpu->key = pcpu->read_tsc = 0;
+	pcpu->pause = (struct xf_silence){0};
+	pcpu->last_part = last;
+	return last;
+}
+
 /* May it still help to wait for more of this pCPU's stream? */
-static bool may_wait(struct xf_pcpu *pcpu, const struct xf_stream *stream)
+bool xf_pcpu_may_wait(struct xf_pcpu *pcpu, const struct xf_stream *stream)
 {
 	if (stream->end)
 		return false;
@@ -115,176 +135,15 @@ static bool may_wait(struct xf_pcpu *pcpu, const struct xf_stream *stream)
 	return stream->pass - pcpu->hold_pass < HOLD_PASS;
 }
 
-static struct xf_owner packed_owner(const struct xf_record *record)
-{
-	return (struct xf_owner){
-		true, (uint16_t)(record->words[0] >> 16), (uint16_t)record->words[0]};
-}
-
-/* Domain and vCPU in payload words at and at + 1. */
-static struct xf_owner word_owner(
-	const struct xf_record *record, enum xf_stream_format format, int at)
-{
-	if (format == XF_STREAM_VARIABLE)
-		return (struct xf_owner){
-			true, (uint16_t)record->words[at], (uint16_t)record->words[at + 1]};
-	return (struct xf_owner){
-		true, (uint16_t)record->items[at], (uint16_t)record->items[at + 1]};
-}
-
-/*
- * Who ran here before a scheduler record: 1 = *owner, 0 = it does not say, -1 = it says that what
- * was before cannot be known.
- */
-static int ran_before(const struct xf_stream *stream, const struct xf_layout *layout,
-	const struct xf_record *record, struct xf_owner *owner)
-{
-	switch (layout->role) {
-	case XF_ROLE_RUNSTATE:
-		if (!(record->id >> 8 & 3)) {
-			*owner = packed_owner(record);
-			return 1;
-		}
-		return record->id >> 4 & 3 ? 0 : -1;
-	case XF_ROLE_CONTINUE:
-		*owner = packed_owner(record);
-		return 1;
-	case XF_ROLE_WAS_IS:
-	case XF_ROLE_WAS:
-	case XF_ROLE_SWITCH:
-		*owner = word_owner(record, stream->format, 0);
-		return 1;
-	case XF_ROLE_LOST:
-		return -1;
-	default:
-		return 0;
-	}
-}
-
-/*
- * Settles who owns the records from here to the next scheduler record.
- * 1 = settled (owner set or unknown for good), 0 = more must be seen, negative = failure.
- */
-static int settle_owner(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error *err)
-{
-	struct xf_place *place = &pcpu->owner_ahead;
-	struct xf_record record;
-	struct xf_owner owner = {0};
-	size_t length;
-	int code, said = 0;
-
-	look_ahead(pcpu, place, pcpu->at);
-	while (!said && (code = read_at(pcpu, stream, place, &record, &length, err)) == 1) {
-		const struct xf_record_slot *slot =
-			xf_record_slot(stream->table, record.id, record.nwords);
-
-		if (slot->layout)
-			said = ran_before(stream, slot->layout, &record, &owner);
-		place->at += length;
-	}
-	if (!said && code < 0)
-		return code;
-	if (!said && !(stream->give_up && !stream->scheduled)) {
-		if (may_wait(pcpu, stream))
-			return 0;
-		stream->give_up = true;
-	}
-	if (said != 1 && stream->scheduled)
-		owner = pcpu->after_loss;
-	pcpu->owner = owner;
-	pcpu->unsettled = false;
-	pcpu->holding = false;
-	return 1;
-}
-
-static void set_owner(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_owner owner)
-{
-	if (owner.domid >= 0x7ff0 && owner.domid != XF_DOMID_IDLE)
-		xf_doubt_add(stream->doubts, XF_DOUBT_BAD_DOMAIN, 1, pcpu->tsc, 0);
-	pcpu->owner = owner;
-	pcpu->unsettled = false;
-}
-
-static bool same_owner(struct xf_owner a, struct xf_owner b)
-{
-	return a.known && b.known && a.domid == b.domid && a.vcpu == b.vcpu;
-}
-
-/* Counts a scheduler record that says that another vCPU ran here than the ones before it said. */
-static void check_owner(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_owner ran)
-{
-	if (pcpu->owner.known && !pcpu->unsettled && !same_owner(pcpu->owner, ran))
-		xf_doubt_add(stream->doubts, XF_DOUBT_SCHED_CONFLICT, 1, pcpu->tsc, 0);
-}
-
-static void runstate(struct xf_pcpu *pcpu, struct xf_stream *stream, const struct xf_record *record)
-{
-	struct xf_owner v = packed_owner(record);
-	bool was_running = !(record->id >> 8 & 3), is_running = !(record->id >> 4 & 3);
-
-	if (was_running) {
-		/* up to 4.0 SWITCH comes behind the runstates, since then before them */
-		if (same_owner(pcpu->switched_from, v)) {
-			pcpu->switched_from.known = false;
-			return;
-		}
-		check_owner(pcpu, stream, v);
-		set_owner(pcpu, stream, (struct xf_owner){0});
-	} else if (is_running) {
-		if (pcpu->owner.known && !pcpu->unsettled && !same_owner(pcpu->owner, v))
-			xf_doubt_add(stream->doubts, XF_DOUBT_SCHED_CONFLICT, 1, pcpu->tsc, 0);
-		set_owner(pcpu, stream, v);
-	}
-}
-
-/* Follows a scheduler record. */
-static void schedule(struct xf_pcpu *pcpu, struct xf_stream *stream, const struct xf_layout *layout,
-	const struct xf_record *record)
-{
-	struct xf_owner v;
-
-	switch (layout->role) {
-	case XF_ROLE_RUNSTATE:
-		runstate(pcpu, stream, record);
-		break;
-	case XF_ROLE_CONTINUE:
-	case XF_ROLE_WAS_IS:
-		v = layout->role == XF_ROLE_CONTINUE ? packed_owner(record)
-						     : word_owner(record, stream->format, 0);
-		check_owner(pcpu, stream, v);
-		set_owner(pcpu, stream, v);
-		break;
-	case XF_ROLE_WAS:
-		check_owner(pcpu, stream, word_owner(record, stream->format, 0));
-		break;
-	case XF_ROLE_SWITCH:
-		v = word_owner(record, stream->format, 2);
-		pcpu->outgoing = word_owner(record, stream->format, 0);
-		/* behind the runstates it says nothing new */
-		if (!same_owner(pcpu->owner, v)) {
-			pcpu->switched_from = word_owner(record, stream->format, 0);
-			check_owner(pcpu, stream, pcpu->switched_from);
-			set_owner(pcpu, stream, v);
-		}
-		break;
-	default:
-		return;
-	}
-	stream->scheduled = true;
-	pcpu->has_rip = false;
-	xf_nested_over(pcpu);
-	pcpu->multicall_done = 0;
-}
-
 /* The TSC of the next timed record from a place on: 1, 0 = none in sight, negative. */
-static int next_timed(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_place *place,
+int xf_pcpu_next_timed(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_place *place,
 	uint64_t *tsc, struct xf_error *err)
 {
 	struct xf_record record;
 	size_t length;
 	int code;
 
-	while ((code = read_at(pcpu, stream, place, &record, &length, err)) == 1) {
+	while ((code = xf_pcpu_read_at(pcpu, stream, place, &record, &length, err)) == 1) {
 		if (record.timed) {
 			*tsc = record.tsc;
 			return 1;
@@ -294,6 +153,24 @@ static int next_timed(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_
 	return code;
 }
 
+/* The first record with a time, or one after a silence (or a step back). */
+static void first_or_late(struct xf_pcpu *pcpu, struct xf_stream *stream, uint64_t before)
+{
+	if (pcpu->timed) {
+		if (pcpu->clock && pcpu->key > before)
+			xf_clock_silent(pcpu->clock, before, pcpu->key);
+		return;
+	}
+	if (!pcpu->tsc_first || pcpu->key < pcpu->tsc_first)
+		pcpu->tsc_first = pcpu->key;
+	if (stream->based)
+		return;
+	/* so that no TSC of the capture is negative as a signed number, nor becomes it soon */
+	stream->based = true;
+	if (pcpu->key >> 62)
+		stream->tsc_base = (pcpu->key - (1ull << 61)) & ~((1ull << 62) - 1);
+}
+
 /*
  * Moves the pCPU's clock on.  The order within a pCPU is the truth: a TSC that steps back, or jumps
  * far ahead for one record only, does not move the key by which pCPUs are merged.
@@ -301,7 +178,8 @@ static int next_timed(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_
 static int clock_record(struct xf_pcpu *pcpu, struct xf_stream *stream, uint64_t tsc, size_t length,
 	struct xf_error *err)
 {
-	uint64_t after = 0, distance = tsc > pcpu->key ? tsc - pcpu->key : pcpu->key - tsc;
+	uint64_t after = 0, before = pcpu->key;
+	uint64_t distance = tsc > pcpu->key ? tsc - pcpu->key : pcpu->key - tsc;
 	struct xf_place place = {pcpu->head, pcpu->at + length};
 	int code = 0;
 
@@ -314,7 +192,7 @@ static int clock_record(struct xf_pcpu *pcpu, struct xf_stream *stream, uint64_t
 	if (pcpu->timed && distance >= JUMP) {
 		xf_doubt_add(
 			stream->doubts, XF_DOUBT_TSC_JUMP, 1, tsc, pcpu->head->offset + pcpu->at);
-		code = next_timed(pcpu, stream, &place, &after, err);
+		code = xf_pcpu_next_timed(pcpu, stream, &place, &after, err);
 		if (code < 0)
 			return code;
 		/* back at once: this one record is wrong, the clock is not */
@@ -324,6 +202,8 @@ static int clock_record(struct xf_pcpu *pcpu, struct xf_stream *stream, uint64_t
 	} else if (!pcpu->timed || tsc > pcpu->key) {
 		pcpu->key = tsc;
 	}
+	if (!pcpu->timed || pcpu->key - before >= XF_CLOCK_SILENT)
+		first_or_late(pcpu, stream, before);
 	pcpu->timed = true;
 	if (!stream->tsc_first || (pcpu->key < stream->tsc_first && pcpu->key))
 		stream->tsc_first = pcpu->key;
@@ -342,11 +222,11 @@ static int time_untimed(struct xf_pcpu *pcpu, struct xf_stream *stream, size_t l
 	int code;
 
 	if (!pcpu->next_known) {
-		look_ahead(pcpu, &pcpu->timed_ahead, pcpu->at + length);
-		code = next_timed(pcpu, stream, &pcpu->timed_ahead, &pcpu->next_tsc, err);
+		xf_pcpu_look_ahead(pcpu, &pcpu->timed_ahead, pcpu->at + length);
+		code = xf_pcpu_next_timed(pcpu, stream, &pcpu->timed_ahead, &pcpu->next_tsc, err);
 		if (code < 0)
 			return code;
-		if (!code && may_wait(pcpu, stream))
+		if (!code && xf_pcpu_may_wait(pcpu, stream))
 			return 0;
 		pcpu->holding = pcpu->holding && pcpu->unsettled;
 		pcpu->next_known = code;
@@ -447,6 +327,7 @@ static unsigned like_calls(struct xf_pcpu *pcpu, struct xf_stream *stream,
 		pcpu->at += length;
 		slot->records++;
 		stream->records++;
+		pcpu->records++;
 		n++;
 	}
 	return n;
@@ -549,6 +430,8 @@ static int add_loss(struct xf_pcpu *pcpu, struct xf_stream *stream, const struct
 		stream->losses = more;
 		stream->losses_room = room;
 	}
+	loss.tsc_first -= loss.tsc_first ? stream->tsc_base : 0;
+	loss.tsc_last -= loss.tsc_last ? stream->tsc_base : 0;
 	stream->losses[stream->nlosses++] = loss;
 	stream->lost_records += loss.lost;
 	if (loss.has_owner) {
@@ -556,16 +439,11 @@ static int add_loss(struct xf_pcpu *pcpu, struct xf_stream *stream, const struct
 		event->vcpu = loss.vcpu;
 		event->has |= XF_HAS_OWNER;
 	}
-	/* nothing is carried over a loss */
-	pcpu->owner = (struct xf_owner){0};
-	pcpu->switched_from.known = false;
-	pcpu->unsettled = true;
-	pcpu->owner_ahead.chunk = NULL;
-	pcpu->holding = false;
-	pcpu->has_rip = false;
+	pcpu->lost_records += loss.lost;
+	xf_owner_missing(pcpu, stream, loss.tsc_first ? loss.tsc_first : pcpu->key, pcpu->key);
 	pcpu->outgoing.known = false;
 	xf_nested_over(pcpu);
-	pcpu->multicall_done = 0;
+	xf_owner_forget(pcpu, pcpu->after_loss);
 	return 0;
 }
 
@@ -608,7 +486,9 @@ static bool complete_pending(struct xf_pcpu *pcpu, const struct xf_record *recor
 	return true;
 }
 
-/* Fills owner and times of an event; 1, 0 = more must be seen, negative. */
+/*
+ * Fills owner and times of an event: 1, 0 = more must be seen, 2 = pcpu->event comes before it, negative.
+ */
 static int place_event(struct xf_pcpu *pcpu, struct xf_stream *stream,
 	const struct xf_record *record, size_t length, struct xf_event *event, struct xf_error *err)
 {
@@ -616,9 +496,12 @@ static int place_event(struct xf_pcpu *pcpu, struct xf_stream *stream,
 
 	event->pcpu = pcpu->id;
 	if (pcpu->unsettled && event->kind != XF_LOST) {
-		code = settle_owner(pcpu, stream, err);
+		code = xf_owner_settle(pcpu, stream, err);
 		if (code != 1)
 			return code;
+		code = xf_owner_end_pause(pcpu, stream, pcpu->owner, err);
+		if (code)
+			return code < 0 ? code : 2;
 	}
 	if (record->timed) {
 		event->tsc = record->tsc;
@@ -709,13 +592,25 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 	const struct xf_layout *layout;
 	size_t length;
 	bool recalc;
-	int code = read_at(pcpu, stream, &place, &record, &length, err);
+	int code = xf_pcpu_read_at(pcpu, stream, &place, &record, &length, err);
 
 	xf_event_clear(&event);
 	if (code < 0)
 		return code;
+	/* also where it steps back: the difference is without a sign */
+	if (record.timed && record.tsc - pcpu->tsc >= XF_SILENCE &&
+		xf_owner_pauses(pcpu, &record)) {
+		code = xf_owner_pause(pcpu, stream, &record, length, err);
+		if (code)
+			return code;
+	}
 	slot = xf_record_slot(stream->table, record.id, record.nwords);
 	layout = slot->layout;
+	if (pcpu->pause.open) {
+		code = xf_owner_scheduled(pcpu, stream, layout, &record, err);
+		if (code)
+			return code < 0 ? code : STEP_EVENT;
+	}
 	recalc = xf_nested_recalc(pcpu, layout);
 	if (recalc || (layout && layout->kind)) {
 		if (!recalc)
@@ -723,8 +618,8 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 		code = place_event(pcpu, stream, &record, length, &event, err);
 		if (code < 0)
 			return code;
-		if (!code)
-			return STEP_BLOCKED;
+		if (code != 1)
+			return code ? STEP_EVENT : STEP_BLOCKED;
 	}
 	if (recalc)
 		xf_nested_fill_recalc(pcpu, &record, layout->role == XF_ROLE_VMENTRY, &event);
@@ -737,6 +632,7 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 	}
 	slot->records++;
 	stream->records++;
+	pcpu->records++;
 	if (record.timed && (code = clock_record(pcpu, stream, record.tsc, length, err)))
 		return code;
 	pcpu->event_key = key_of(pcpu, &event);
@@ -785,8 +681,10 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 		hypercall(pcpu, stream, slot, &record, &event, err);
 		pcpu->event = event;
 		return STEP_EVENT;
+	case XF_ROLE_NONE:
+		break;
 	default:
-		schedule(pcpu, stream, layout, &record);
+		xf_owner_schedule(pcpu, stream, layout, &record);
 	}
 	pcpu->at += length;
 	if (!event.kind)
@@ -806,7 +704,8 @@ int xf_pcpu_advance(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_er
 			if (!pcpu->has_pending)
 				return 0;
 			pcpu->event_key = key_of(pcpu, &pcpu->pending);
-			pcpu->state = may_wait(pcpu, stream) ? XF_PCPU_BLOCKED : XF_PCPU_READY;
+			pcpu->state =
+				xf_pcpu_may_wait(pcpu, stream) ? XF_PCPU_BLOCKED : XF_PCPU_READY;
 			if (pcpu->state == XF_PCPU_READY) {
 				pcpu->holding = false;
 				finish_pending(pcpu, stream);

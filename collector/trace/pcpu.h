@@ -6,6 +6,7 @@
 #ifndef XF_COLLECTOR_TRACE_PCPU_H
 #define XF_COLLECTOR_TRACE_PCPU_H
 
+#include "collector/trace/clock.h"
 #include "collector/trace/framer.h"
 #include "collector/trace/reader.h"
 
@@ -19,11 +20,17 @@ struct xf_stream {
 	size_t nlosses, losses_room;
 	uint64_t records, lost_records;
 	uint64_t tsc_first, tsc_last;
-	uint64_t pass;		      /* of the chunk read last */
-	bool end;		      /* no more chunks will come */
-	bool scheduled;		      /* a scheduler record was seen */
-	bool give_up;		      /* waiting for one was in vain once: do not wait again */
-	uint8_t pv[0x8000 / 8];	      /* domains with PV records, one bit each */
+	uint64_t pass; /* of the chunk read last */
+	struct xf_clocks clocks;
+	struct xf_gap *gaps;
+	size_t ngaps, gaps_room;
+	uint64_t tsc_base;	/* taken off every TSC that goes out */
+	bool based;		/* it is decided */
+	unsigned parts;		/* captures that were put behind the first one, and started anew */
+	bool end;		/* no more chunks will come */
+	bool scheduled;		/* a scheduler record was seen */
+	bool give_up;		/* waiting for one was in vain once: do not wait again */
+	uint8_t pv[0x8000 / 8]; /* domains with PV records, one bit each */
 	uint8_t shadowed[0x8000 / 8]; /* PV domains with fixups of their own instructions */
 	bool pv_unowned;	      /* PV records whose domain is unknown */
 	bool svm;		      /* exit reasons are those of AMD */
@@ -39,6 +46,14 @@ enum xf_pcpu_state {
 struct xf_owner {
 	bool known;
 	uint16_t domid, vcpu;
+};
+
+/* A long time in which a pCPU wrote nothing. */
+struct xf_silence {
+	uint64_t first, last;	/* TSC of the records around it; first 0 = there was none */
+	struct xf_owner before; /* who ran there when it began */
+	bool open;		/* it is not known yet whether it is that one still */
+	bool told;		/* an event says that records are missing */
 };
 
 /* A place in the stream of a pCPU. */
@@ -83,10 +98,39 @@ struct xf_pcpu {
 	struct xf_place timed_ahead; /* for the next TSC */
 	bool next_known;
 	uint64_t next_tsc; /* of the next timed record */
+	struct xf_clock_list *clock;
+	uint64_t tsc_first; /* cycles, as recorded */
+	uint64_t read_tsc;  /* latest of the chunks that were read */
+	uint64_t last_part; /* latest TSC of the captures before, 0 = there were none */
+	uint64_t records, lost_records;
+	bool scheduled;		 /* a scheduler record was seen here */
+	bool began_idle;	 /* by the first one, nothing ran here before */
+	struct xf_silence pause; /* the last time without records */
 	enum xf_pcpu_state state;
 	struct xf_event event;
 	uint64_t event_key;
 };
+
+/*
+ * Silence of so many cycles, most of a second on any machine, is looked at.  A busy guest can be silent for
+ * seconds; that a pCPU begins or ends so much (XF_LATE) before the others though it is busy is none of that.
+ */
+#define XF_SILENCE (1ull << 28)
+#define XF_LATE	   (1ull << 33)
+
+/* Notes a gap of the pCPU; returns 0 or a negative code. */
+int xf_pcpu_gap(struct xf_stream *stream, const struct xf_pcpu *pcpu, uint64_t first, uint64_t last,
+	const char *why, struct xf_error *err);
+
+/* The event that says that what was before on this pCPU cannot be joined to what follows. */
+void xf_pcpu_gap_event(
+	const struct xf_pcpu *pcpu, uint64_t first, uint64_t last, struct xf_event *event);
+
+/* The capture ends here, and another follows: nothing is carried over.  Returns its last TSC. */
+uint64_t xf_pcpu_end_part(struct xf_pcpu *pcpu);
+
+/* The latest TSC so far. */
+uint64_t xf_pcpu_last(const struct xf_pcpu *pcpu);
 
 /* Appends a chunk; the pCPU owns it. */
 void xf_pcpu_add(struct xf_pcpu *pcpu, struct xf_chunk *chunk);

@@ -7,6 +7,7 @@
 #ifndef XF_COLLECTOR_TRACE_READER_H
 #define XF_COLLECTOR_TRACE_READER_H
 
+#include "collector/trace/clock.h"
 #include "collector/trace/doubt.h"
 #include "collector/trace/record.h"
 #include "collector/trace/source.h"
@@ -22,6 +23,21 @@ struct xf_loss {
 	uint16_t domid, vcpu;
 };
 
+/* A span without records on a pCPU, of which the records around it say that there should be some. */
+struct xf_gap {
+	uint32_t pcpu;
+	uint64_t tsc_first, tsc_last; /* cycles */
+	const char *why;	      /* start, middle, end, seam */
+};
+
+/* A pCPU that has records. */
+struct xf_reader_pcpu {
+	uint32_t pcpu;
+	uint64_t tsc_first, tsc_last; /* cycles, 0 = no timed record */
+	uint64_t records, lost_records;
+	struct xf_clock_model clock; /* known at the end of the stream; origin as TSCs here */
+};
+
 struct xf_reader_stats {
 	enum xf_stream_format format;
 	uint64_t records; /* without window headers */
@@ -29,6 +45,7 @@ struct xf_reader_stats {
 	uint64_t lost_records;
 	uint64_t unknown_records;
 	uint64_t tsc_first, tsc_last; /* cycles, 0 = no timed record */
+	uint64_t tsc_base; /* was taken off every TSC: one past 2^63 would be negative in SQL */
 	bool complete;
 };
 
@@ -56,8 +73,14 @@ void xf_reader_stats(const struct xf_reader *reader, struct xf_reader_stats *sta
 /* Loss number i, oldest first; NULL = no more. */
 const struct xf_loss *xf_reader_loss(const struct xf_reader *reader, size_t i);
 
+/* Gap number i; NULL = no more. */
+const struct xf_gap *xf_reader_gap(const struct xf_reader *reader, size_t i);
+
+/* pCPU number i, in the order in which they were seen; false = no more. */
+bool xf_reader_pcpu(const struct xf_reader *reader, size_t i, struct xf_reader_pcpu *pcpu);
+
 /* XF_DOUBT_COUNT counters. */
-const struct xf_doubt *xf_reader_doubts(const struct xf_reader *reader);
+const struct xf_doubt *xf_reader_doubts(struct xf_reader *reader);
 
 /* Records by id. */
 const struct xf_record_table *xf_reader_records(const struct xf_reader *reader);

@@ -252,6 +252,7 @@ static const struct xf_layout *runstate_layout(uint32_t id)
 #define XF_SLOTS 4096 /* a power of two, far more than a sane stream has ids */
 #endif
 #define MAX_SLOTS (XF_SLOTS / 4 * 3)
+#define ANSWERS	  256	       /* a power of two */
 #define MAX_MORE  (256 * 1024) /* damage can make up millions of ids: a bound for the memory */
 
 /*
@@ -265,6 +266,11 @@ struct xf_record_table {
 	struct xf_record_slot spare;
 	struct xf_seed seed;
 	uint16_t index[XF_SLOTS]; /* by a hash of id and length: number of a slot + 1 */
+	/* answers given before, by some bits of what was asked: a stream has few ids */
+	struct {
+		uint64_t key;
+		struct xf_record_slot *slot; /* NULL = none */
+	} answers[ANSWERS];
 	struct xf_record_slot slots[MAX_SLOTS];
 	struct xf_record_slot **more;
 	size_t nmore, more_room;
@@ -393,7 +399,8 @@ static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t 
 	return made;
 }
 
-struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id, unsigned words)
+/* A slot of the fast table, made if it is new; NULL = that is full. */
+static struct xf_record_slot *fast_slot(struct xf_record_table *table, uint32_t id, unsigned words)
 {
 	size_t at = xf_hash(table->seed, key_of(id, words)) & (XF_SLOTS - 1);
 	struct xf_record_slot *slot;
@@ -404,13 +411,29 @@ struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id
 			return slot;
 	}
 	if (table->used == MAX_SLOTS)
-		return more_slot(table, id, words);
+		return NULL;
 	slot = &table->slots[table->used++];
 	table->index[at] = (uint16_t)table->used;
 	*slot = (struct xf_record_slot){.id = id, .words = (uint8_t)words};
 	note_release(table, id);
 	resolve(table, slot);
 	return slot;
+}
+
+struct xf_record_slot *xf_record_slot(struct xf_record_table *table, uint32_t id, unsigned words)
+{
+	uint64_t key = key_of(id, words);
+	unsigned at = (id ^ id >> 12 ^ words << 5) & (ANSWERS - 1);
+
+	if (table->answers[at].key != key || !table->answers[at].slot) {
+		struct xf_record_slot *slot = fast_slot(table, id, words);
+
+		if (!slot)
+			return more_slot(table, id, words);
+		table->answers[at].key = key;
+		table->answers[at].slot = slot;
+	}
+	return table->answers[at].slot;
 }
 
 const struct xf_record_slot *xf_record_next(const struct xf_record_table *table, size_t *cursor)
@@ -444,17 +467,21 @@ static uint64_t frame_of(uint64_t entry)
 	return entry >> 12 & 0xffffffffffu;
 }
 
+/* Fields whose value goes to a member as it is. */
+static const struct {
+	uint16_t offset, has; /* of the member in the event, 0 and 0 = not such a field */
+} plain_fields[] = {
+#define PLAIN(field, member, bit) [XF_FIELD_##field] = {offsetof(struct xf_event, member), bit}
+	PLAIN(VA, va, XF_HAS_VA), PLAIN(RIP, rip, XF_HAS_RIP), PLAIN(PTE, pte, XF_HAS_PTE),
+	PLAIN(FRAME, frame, XF_HAS_FRAME), PLAIN(COUNT, count, XF_HAS_COUNT),
+	PLAIN(ARG1, arg1, XF_HAS_ARG1), PLAIN(ARG2, arg2, XF_HAS_ARG2),
+	[XF_FIELD_VCPU] = {0, 0}, /* the last one: the size of the table */
+#undef PLAIN
+};
+
 static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 {
 	switch (field) {
-	case XF_FIELD_VA:
-		event->va = v;
-		event->has |= XF_HAS_VA;
-		break;
-	case XF_FIELD_RIP:
-		event->rip = v;
-		event->has |= XF_HAS_RIP;
-		break;
 	case XF_FIELD_ERROR:
 		event->error_code = (uint32_t)v;
 		event->has |= XF_HAS_ERROR;
@@ -462,26 +489,15 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 	case XF_FIELD_GL1E:
 		event->frame = frame_of(v);
 		event->has |= XF_HAS_FRAME;
-		/* fall through */
-	case XF_FIELD_PTE:
 		event->pte = v;
 		event->has |= XF_HAS_PTE;
 		break;
 	case XF_FIELD_GL1E_FRAME:
-		v = frame_of(v);
-		/* fall through */
-	case XF_FIELD_FRAME:
-		event->frame = v;
+		event->frame = frame_of(v);
 		event->has |= XF_HAS_FRAME;
-		break;
-	case XF_FIELD_COUNT:
-		event->count = v;
-		event->has |= XF_HAS_COUNT;
 		break;
 	case XF_FIELD_CR:
 		event->kind = v == 3 ? XF_CR3_WRITE : XF_CR_WRITE;
-		/* fall through */
-	case XF_FIELD_ARG1:
 		event->arg1 = v;
 		event->has |= XF_HAS_ARG1;
 		break;
@@ -490,8 +506,6 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 			event->frame = frame_of(v);
 			event->has |= XF_HAS_FRAME;
 		}
-		/* fall through */
-	case XF_FIELD_ARG2:
 		event->arg2 = v;
 		event->has |= XF_HAS_ARG2;
 		break;
@@ -510,7 +524,7 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 		event->arg2 = v & 0xffff;
 		event->has |= XF_HAS_ARG1 | XF_HAS_ARG2;
 		break;
-	case XF_FIELD_END:
+	default:
 		break;
 	}
 }
@@ -520,9 +534,16 @@ void xf_record_decode(
 {
 	event->raw_id = record->id;
 	event->kind = layout->kind;
-	for (size_t i = 0; i < 6 && layout->fields[i].field; i++)
-		set_field(event, (enum xf_field)layout->fields[i].field,
-			value(layout, record, layout->fields[i].at, layout->fields[i].wide));
+	for (size_t i = 0; i < 6 && layout->fields[i].field; i++) {
+		enum xf_field field = (enum xf_field)layout->fields[i].field;
+		uint64_t v = value(layout, record, layout->fields[i].at, layout->fields[i].wide);
+
+		if (plain_fields[field].has)
+			memcpy((char *)event + plain_fields[field].offset, &v, sizeof(v));
+		else
+			set_field(event, field, v);
+		event->has |= plain_fields[field].has;
+	}
 	/* 3.2 on AMD writes PF_XEN the other way round; an error code has 16 bits at the most */
 	if (record->id == XF_RECORD_PF_XEN && event->error_code > 0xffff && event->va <= 0xffff) {
 		uint32_t error_code = (uint32_t)event->va;
@@ -530,12 +551,4 @@ void xf_record_decode(
 		event->va = event->error_code;
 		event->error_code = error_code;
 	}
-}
-
-bool xf_record_plausible(uint32_t header)
-{
-	uint32_t class = XF_RECORD_CLASS(header);
-
-	/* one bit, or two: no bit or many are not the work of Xen */
-	return class && !(class & (class - 1) & ((class & (class - 1)) - 1));
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "schemas/event.h"
+#include "schemas/xen.h"
 
 enum xf_stream_format {
 	XF_STREAM_VARIABLE, /* Xen 3.2 to today: windows of records of 4 to 40 bytes */
@@ -124,6 +125,11 @@ void xf_record_decode(
  * True if a header word can be that of a record: its class has one or two bits.  Zeroes and garbage
  * have none or many.
  */
-bool xf_record_plausible(uint32_t header);
+static inline bool xf_record_plausible(uint32_t header)
+{
+	uint32_t class = XF_RECORD_CLASS(header), but_one = class & (class - 1);
+
+	return class && !(but_one & (but_one - 1));
+}
 
 #endif

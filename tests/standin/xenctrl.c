@@ -17,11 +17,16 @@
  *                       again and again, at no cost
  * XFS_BYTES=N           after that many bytes SIGTERM is sent to the program
  * XFS_FAULT=CPU:KIND,...  empty full over odd range max moved flicker flicker-bad tinfo
+ * XFS_ATTACK=1          once tracing is on the library does what a broken reader would be made to do
+ *                       ("attack NAME: what came of it" in the log), in the guard too
+ *
+ * Xen's state is shared with processes that the program forks, as that of a real Xen is.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,7 +36,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include <xenctrl.h>
 #include <xenevtchn.h>
@@ -52,15 +62,21 @@ struct ring {
 	uint64_t first_lost, records, total_lost;
 };
 
-static struct ring rings[MAX_CPUS];
+/* What Xen is; the memory of the rings belongs to the process that maps them. */
+struct xen {
+	struct ring rings[MAX_CPUS];
+	uint32_t event_mask;
+	atomic_int opened, running; /* connections; threads that produce */
+	atomic_bool attacked, enabled, threads_end, begun, producing;
+	pid_t first; /* who opened it first: the rings are mapped there */
+	uint64_t produced, limit, clock_now;
+};
+
+static struct xen *xen;
 static struct t_info *t_info;
 static unsigned pages, cpus;
-static uint32_t size, event_mask;
-static atomic_bool enabled, threads_end;
-static uint64_t produced, limit, clock_now = 1000;
-static int event_fd = -1;
-static pthread_t threads[2];
-static bool begun, producing, flickering;
+static uint32_t size;
+static int event_fd = -1, log_fd = -1;
 
 /* ---- Environment ---- */
 
@@ -80,17 +96,32 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
 	char line[512];
 	va_list ap;
-	int fd, n;
+	int n;
 
-	if (!*env("XFS_LOG"))
+	if (log_fd < 0)
 		return;
 	va_start(ap, format);
 	n = vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	fd = open(env("XFS_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	if (fd < 0 || write(fd, line, (size_t)n) != n)
+	if (write(log_fd, line, (size_t)n) != n)
 		abort();
-	close(fd);
+}
+
+/* Before the program: it gives up the right to open the log, and its guard closes the first 256 descriptors. */
+__attribute__((constructor)) static void prepare(void)
+{
+	int fd = *env("XFS_LOG")
+			 ? open(env("XFS_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+			 : -1;
+
+	if (fd >= 0) {
+		log_fd = fcntl(fd, F_DUPFD_CLOEXEC, 300);
+		close(fd);
+	}
+	xen = mmap(NULL, sizeof(*xen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (xen == MAP_FAILED)
+		abort();
+	xen->clock_now = 1000;
 }
 
 /* What stands behind "name:" in a comma-separated list; NULL = it is not there. */
@@ -183,8 +214,8 @@ static void make_rings(unsigned wanted)
 		for (unsigned i = 0; i < pages && (list + i + 1) * 4 <= T_INFO_SIZE; i++)
 			((uint32_t *)t_info)[list + i] = RINGS_MFN + cpu * 0x10000 + i;
 		list += pages;
-		rings[cpu].head = guarded((size_t)pages * PAGE);
-		rings[cpu].head->prod = rings[cpu].head->cons =
+		xen->rings[cpu].head = guarded((size_t)pages * PAGE);
+		xen->rings[cpu].head->prod = xen->rings[cpu].head->cons =
 			(uint32_t)(start < 0 ? 2ll * size + start : start);
 	}
 }
@@ -200,7 +231,7 @@ static void put(struct ring *ring, const uint32_t *words, size_t n)
 
 	memcpy((char *)(ring->head + 1) + prod % size, words, n * sizeof(*words));
 	__atomic_store_n(&ring->head->prod, advance(prod, (uint32_t)(n * 4)), __ATOMIC_RELEASE);
-	produced += n * 4;
+	xen->produced += n * 4;
 }
 
 /* Fills the rest of a ring up to its end, as Xen does when the next record does not fit. */
@@ -211,7 +242,7 @@ static void put_wrap(struct ring *ring, uint32_t left)
 
 	words[0] = (uint32_t)timed << 31 | (n - 1 - (timed ? 2 : 0)) << 28 | TRC_TRACE_WRAP_BUFFER;
 	if (timed)
-		memcpy(words + 1, &clock_now, 8);
+		memcpy(words + 1, &xen->clock_now, 8);
 	put(ring, words, n);
 }
 
@@ -228,7 +259,7 @@ static void put_record(struct ring *ring)
 	uint32_t used = (ring->head->prod + 2 * size - cons) % (2 * size);
 	uint32_t left = left_to_end(ring), total = 0;
 
-	clock_now++;
+	xen->clock_now++;
 	if (ring->lost) {
 		total += LOST_BYTES > left ? left : 0;
 		left = LOST_BYTES > left ? size : left;
@@ -238,7 +269,7 @@ static void put_record(struct ring *ring)
 	total += (bytes > left ? left : 0) + bytes;
 	if (total > size - used) {
 		if (!ring->lost++)
-			ring->first_lost = clock_now;
+			ring->first_lost = xen->clock_now;
 		ring->sequence++;
 		return;
 	}
@@ -247,7 +278,7 @@ static void put_record(struct ring *ring)
 
 		if (LOST_BYTES > left_to_end(ring))
 			put_wrap(ring, left_to_end(ring));
-		memcpy(lost + 1, &clock_now, 8);
+		memcpy(lost + 1, &xen->clock_now, 8);
 		memcpy(lost + 5, &ring->first_lost, 8);
 		put(ring, lost, 7);
 		ring->total_lost += ring->lost;
@@ -256,7 +287,7 @@ static void put_record(struct ring *ring)
 	if (bytes > left_to_end(ring))
 		put_wrap(ring, left_to_end(ring));
 	words[0] = 1u << 31 | n << 28 | 0x00201104;
-	memcpy(words + 1, &clock_now, 8);
+	memcpy(words + 1, &xen->clock_now, 8);
 	for (uint32_t i = 0; i < n; i++)
 		words[3 + i] = ring->sequence;
 	put(ring, words, 3 + n);
@@ -271,7 +302,7 @@ static void fill(struct ring *ring)
 
 	for (; left >= 12; left -= 6, word += 6) {
 		word[0] = 0xb0201104u;
-		memcpy(word + 1, &clock_now, 8);
+		memcpy(word + 1, &xen->clock_now, 8);
 	}
 	for (; left; left -= left > 8 ? 4 : left) {
 		uint32_t n = left > 8 ? 4 : left;
@@ -289,9 +320,9 @@ static void *flicker(void *unused)
 	uint32_t prod[MAX_CPUS] = {0};
 
 	(void)unused;
-	while (!threads_end) {
+	while (!xen->threads_end) {
 		for (unsigned cpu = 0; cpu < cpus; cpu++) {
-			struct t_buf *head = rings[cpu].head;
+			struct t_buf *head = xen->rings[cpu].head;
 			bool bad = !strcmp(fault(cpu), "flicker-bad");
 
 			if (!head || strncmp(fault(cpu), "flicker", 7) != 0)
@@ -308,6 +339,7 @@ static void *flicker(void *unused)
 			}
 		}
 	}
+	xen->running--;
 	return NULL;
 }
 
@@ -333,29 +365,40 @@ static void apply_fault(struct ring *ring, const char *kind)
 
 static void check_limit(void)
 {
-	if (!limit || produced < limit)
+	if (!xen->limit || xen->produced < xen->limit)
 		return;
-	limit = 0;
-	producing = false;
-	kill(getpid(), SIGTERM);
+	xen->limit = 0;
+	xen->producing = false;
+	if (kill(getpid(), SIGTERM))
+		raise(SIGTERM); /* where it may send signals to itself alone */
 }
 
 static void *produce_at_full_speed(void *unused)
 {
 	(void)unused;
-	while (!threads_end) {
-		for (unsigned cpu = 0; cpu < cpus && producing; cpu++)
-			for (int i = 0; i < 256 && rings[cpu].head; i++)
-				put_record(&rings[cpu]);
+	while (!xen->threads_end) {
+		for (unsigned cpu = 0; cpu < cpus && xen->producing; cpu++)
+			for (int i = 0; i < 256 && xen->rings[cpu].head; i++)
+				put_record(&xen->rings[cpu]);
 		check_limit();
-		if (!producing)
+		if (!xen->producing)
 			break;
 		eventfd_write(event_fd, 1);
 	}
+	xen->running--;
 	return NULL;
 }
 
-/* What happens between two looks at the rings. */
+static void start_thread(void *(*function)(void *))
+{
+	pthread_t thread;
+
+	xen->running++;
+	if (pthread_create(&thread, NULL, function, NULL) || pthread_detach(thread))
+		abort();
+}
+
+/* What happens between two looks at the xen->rings. */
 static void tick(void)
 {
 	bool whole = !strcmp(env("XFS_PRODUCER"), "whole"),
@@ -363,16 +406,16 @@ static void tick(void)
 	     records = calm || !strcmp(env("XFS_PRODUCER"), "records");
 
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
-		struct ring *ring = &rings[cpu];
+		struct ring *ring = &xen->rings[cpu];
 
 		if (!ring->head)
 			continue;
 		if (*fault(cpu)) {
 			apply_fault(ring, fault(cpu));
-		} else if (whole && producing && ring->head->prod == ring->head->cons) {
+		} else if (whole && xen->producing && ring->head->prod == ring->head->cons) {
 			ring->head->prod = advance(ring->head->cons, size);
-			produced += size;
-		} else if (records && producing) {
+			xen->produced += size;
+		} else if (records && xen->producing) {
 			for (uint32_t i = 0; i < size / (calm ? 160 : 16); i++)
 				put_record(ring);
 		}
@@ -385,38 +428,82 @@ static void begin(void)
 {
 	const char *kind = env("XFS_PRODUCER");
 
-	begun = true;
-	limit = (uint64_t)env_number("XFS_BYTES", 0);
-	producing = *kind;
+	xen->begun = true;
+	xen->limit = (uint64_t)env_number("XFS_BYTES", 0);
+	xen->producing = *kind;
 	for (unsigned cpu = 0; cpu < cpus; cpu++)
-		if (rings[cpu].head && (!strcmp(kind, "whole") || !strcmp(fault(cpu), "full") ||
-					       !strncmp(fault(cpu), "flicker", 7)))
-			fill(&rings[cpu]);
-	if (producing && !strcmp(kind, "thread"))
-		pthread_create(&threads[0], NULL, produce_at_full_speed, NULL);
-	if (strstr(env("XFS_FAULT"), "flicker")) {
-		flickering = true;
-		pthread_create(&threads[1], NULL, flicker, NULL);
-	}
+		if (xen->rings[cpu].head &&
+			(!strcmp(kind, "whole") || !strcmp(fault(cpu), "full") ||
+				!strncmp(fault(cpu), "flicker", 7)))
+			fill(&xen->rings[cpu]);
+	if (xen->producing && !strcmp(kind, "thread"))
+		start_thread(produce_at_full_speed);
+	if (strstr(env("XFS_FAULT"), "flicker"))
+		start_thread(flicker);
 	if (*kind || *env("XFS_FAULT"))
 		eventfd_write(event_fd, 1);
 }
 
+static long long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
+}
+
+/* May run in the guard, which waits for threads of the program unless that was killed. */
 static void finish(void)
 {
-	bool thread = !strcmp(env("XFS_PRODUCER"), "thread");
+	long long end = now_ms() + 2000;
 
-	threads_end = true;
-	if (thread)
-		pthread_join(threads[0], NULL);
-	if (flickering)
-		pthread_join(threads[1], NULL);
-	producing = begun = false;
+	xen->threads_end = true;
+	while (xen->running && now_ms() < end)
+		;
+	xen->producing = xen->begun = false;
 	for (unsigned cpu = 0; cpu < cpus; cpu++)
-		if (rings[cpu].records)
+		if (xen->rings[cpu].records)
 			note("truth %u records %llu lost %llu\n", cpu,
-				(unsigned long long)rings[cpu].records,
-				(unsigned long long)rings[cpu].total_lost);
+				(unsigned long long)xen->rings[cpu].records,
+				(unsigned long long)xen->rings[cpu].total_lost);
+}
+
+/* ---- What a broken reader would be made to do ---- */
+
+static void tried(const char *who, const char *what, long result)
+{
+	note("attack %s %s: %s\n", who, what, result < 0 ? "failed" : "done");
+}
+
+static void attack(const char *who)
+{
+	static const struct sockaddr_un bus = {AF_UNIX, "/run/dbus/system_bus_socket"};
+	char *none[] = {NULL};
+	int s;
+
+	if (!*env("XFS_ATTACK") || !xen->begun)
+		return;
+	if (!strcmp(who, "drain") && xen->attacked)
+		return;
+	xen->attacked = true;
+	tried(who, "open", open("/etc/passwd", O_WRONLY));
+	tried(who, "read", open("/etc/passwd", O_RDONLY));
+	tried(who, "make", open("/tmp/xenfault-attack", O_WRONLY | O_CREAT, 0600));
+	tried(who, "execve", execve("/bin/does-not-exist", none, none) && errno == ENOSYS ? -1 : 0);
+	s = socket(AF_UNIX, SOCK_STREAM, 0);
+	tried(who, "socket", s);
+	tried(who, "connect",
+		errno == ENOSYS || connect(s, (const struct sockaddr *)&bus, sizeof(bus)) ? -1 : 0);
+	tried(who, "kill", kill(getppid(), 0));
+	tried(who, "setuid", setuid(0));
+	tried(who, "ptrace", ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	tried(who, "fork", fork());
+	tried(who, "code",
+		mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+				MAP_FAILED
+			? -1
+			: 0);
+	tried(who, "terminal", ioctl(2, TIOCSTI, ""));
 }
 
 /* ---- What libxenctrl has ---- */
@@ -428,17 +515,23 @@ xc_interface *xc_interface_open(
 	if (fails("interface_open"))
 		return NULL;
 	cpus = (unsigned)env_number("XFS_CPUS", 2);
-	event_mask = (uint32_t)env_number("XFS_MASK", 0x0ffff000);
+	xen->opened++;
+	if (xen->first)
+		return (xc_interface *)&xen->enabled;
+	xen->first = getpid();
+	xen->event_mask = (uint32_t)env_number("XFS_MASK", 0x0ffff000);
 	if (env_number("XFS_PAGES", 0))
 		make_rings((unsigned)env_number("XFS_PAGES", 0));
-	enabled = env_number("XFS_ON", 0);
-	return (xc_interface *)&enabled;
+	xen->enabled = env_number("XFS_ON", 0);
+	return (xc_interface *)&xen->enabled;
 }
 
 int xc_interface_close(xc_interface *xch)
 {
 	(void)xch;
-	note("close tracing %s events 0x%08x\n", enabled ? "on" : "off", event_mask);
+	if (!--xen->opened)
+		note("close tracing %s events 0x%08x\n", xen->enabled ? "on" : "off",
+			xen->event_mask);
 	return 0;
 }
 
@@ -474,7 +567,7 @@ int xc_sysctl(xc_interface *xch, struct xen_sysctl *op)
 	(void)xch;
 	if (fails("sysctl"))
 		return -1;
-	op->u.tbuf_op.evt_mask = event_mask;
+	op->u.tbuf_op.evt_mask = xen->event_mask;
 	op->u.tbuf_op.buffer_mfn = t_info ? T_INFO_MFN : 0;
 	op->u.tbuf_op.size = t_info ? T_INFO_SIZE : 0;
 	return 0;
@@ -505,8 +598,8 @@ int xc_tbuf_enable(
 		return -1;
 	*mfn = T_INFO_MFN;
 	*bytes = T_INFO_SIZE;
-	enabled = true;
-	if (!threads_end)
+	xen->enabled = true;
+	if (!xen->threads_end && getpid() == xen->first)
 		begin();
 	return 0;
 }
@@ -515,11 +608,13 @@ int xc_tbuf_disable(xc_interface *xch)
 {
 	(void)xch;
 	note("disable\n");
+	if (getpid() != xen->first)
+		attack("guard");
 	if (fails("disable"))
 		return -1;
-	if (begun)
+	if (xen->begun)
 		finish();
-	enabled = false;
+	xen->enabled = false;
 	return 0;
 }
 
@@ -551,11 +646,11 @@ int xc_tbuf_set_evt_mask(xc_interface *xch, uint32_t mask)
 	if (fails("set_evt_mask"))
 		return -1;
 	/* a system call is itself an event, where tracing is on */
-	if (enabled && !producing && !*env("XFS_FAULT"))
+	if (xen->enabled && !xen->producing && !*env("XFS_FAULT"))
 		for (unsigned cpu = 0; cpu < cpus; cpu++)
-			if (rings[cpu].head)
-				put_record(&rings[cpu]);
-	event_mask = mask;
+			if (xen->rings[cpu].head)
+				put_record(&xen->rings[cpu]);
+	xen->event_mask = mask;
 	return 0;
 }
 
@@ -598,10 +693,11 @@ xenevtchn_port_or_error_t xenevtchn_pending(xenevtchn_handle *handle)
 		return -1;
 	eventfd_read(event_fd, &value);
 	if (!strcmp(env("XFS_PRODUCER"), "calm"))
-		usleep(10000);
-	if (enabled)
+		poll(NULL, 0, 10);
+	attack("drain");
+	if (xen->enabled)
 		tick();
-	if (producing && strcmp(env("XFS_PRODUCER"), "thread") != 0)
+	if (xen->producing && strcmp(env("XFS_PRODUCER"), "thread") != 0)
 		eventfd_write(event_fd, 1);
 	return 7;
 }
@@ -632,7 +728,8 @@ void *xenforeignmemory_map(xenforeignmemory_handle *handle, uint32_t dom, int pr
 		return NULL;
 	if (dom != DOMID_XEN)
 		abort();
-	return frames[0] == T_INFO_MFN ? (void *)t_info : rings[(frames[0] - RINGS_MFN) >> 16].head;
+	return frames[0] == T_INFO_MFN ? (void *)t_info
+				       : xen->rings[(frames[0] - RINGS_MFN) >> 16].head;
 }
 
 int xenforeignmemory_unmap(xenforeignmemory_handle *handle, void *at, size_t n)
