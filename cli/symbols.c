@@ -588,6 +588,10 @@ int xf_symbols_load(
 		rc = xf_fail_errno(err, XF_IO, "%s: cannot open", path);
 	} else {
 		rc = load(s, reader, path, offset, err);
+		/* some are labels of the assembler, or marks */
+		if (!rc && !xf_symbols_count(s))
+			rc = xf_fail(err, XF_FORMAT,
+				"%s: none of its text symbols is a function's name", path);
 		close(reader->fd);
 	}
 	free(reader);

@@ -29,7 +29,7 @@ from lib import TOP, XENFAULT, run_case, unpack
 
 BUILD = os.path.abspath(os.environ.get("O", os.path.join(TOP, "build")))
 INJECT, NOMEM = (os.path.join(BUILD, "torture", name) for name in ("inject", "nomem.so"))
-SECONDS = float(os.environ.get("TORTURE_SECONDS", "0"))
+SECONDS = float(os.environ.get("TORTURE_SECONDS") or 0)
 SEED = int(os.environ.get("SEED", "1"))
 JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)
 SHORT = 6  # points of each kind of fault and command that are tried without TORTURE_SECONDS
@@ -362,7 +362,8 @@ def ended_badly(name, folder, path, log, status, whole):
         last = open(log, encoding="ascii").read().splitlines()[-1]
         if last != f"close tracing off events {FOUND}":
             return f"Xen is left with: {last}"
-    left = [n for n in os.listdir(folder) if n != "x.db" and not TEMPORARY.match(n) and n not in ("x.db-wal", "x.db-shm")]
+    beside = ("x.db", "x.db-wal", "x.db-shm", "x.db-journal")
+    left = [n for n in os.listdir(folder) if n not in beside and not TEMPORARY.match(n)]
     if left:
         return f"files are left: {left}"
     if os.path.exists(path):

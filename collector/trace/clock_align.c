@@ -31,7 +31,7 @@ static bool load(struct xf_clock_side *side, uint32_t number_of_list,
 		struct xf_clock_merged *to = &side->steps[i];
 		uint64_t *number = NULL;
 
-		*to = (struct xf_clock_merged){(int64_t)(s->tsc - origin), s->vcpu, s->pass,
+		*to = (struct xf_clock_merged){xf_clock_time(s->tsc, origin), s->vcpu, s->pass,
 			number_of_list, (uint8_t)s->from, (uint8_t)s->to,
 			i && xf_clock_left_out(clocks, list->steps[i - 1].pass, s->pass)};
 		/* the order of a pCPU is the truth, also where its TSC steps back */

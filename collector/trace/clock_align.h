@@ -93,6 +93,12 @@ struct xf_clock_group {
 	struct xf_clock_fit f;
 };
 
+/*
+ * Cycles from a common origin to a TSC.  Damage can make up any: beyond 2^60, which takes a machine years,
+ * one is as good as another, and differences and shifts of what is nearer fit into 64 bits.
+ */
+int64_t xf_clock_time(uint64_t tsc, uint64_t origin);
+
 /* The shift of a line at a time. */
 int64_t xf_clock_shift_at(const struct xf_clock_line *line, int64_t t);
 

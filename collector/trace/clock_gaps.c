@@ -41,7 +41,7 @@ static int by_last(const void *a, const void *b)
 
 static int64_t common(const struct xf_clock_group *g, size_t i, uint64_t tsc)
 {
-	int64_t t = (int64_t)(tsc - g->origin);
+	int64_t t = xf_clock_time(tsc, g->origin);
 
 	return t - xf_clock_shift_at(&g->lines[i], t);
 }

@@ -14,6 +14,15 @@
 
 #define PASSES 3 /* after so many passes a record is surely later */
 
+#define FARTHEST (1ll << 60)
+
+int64_t xf_clock_time(uint64_t tsc, uint64_t origin)
+{
+	int64_t t = (int64_t)(tsc - origin);
+
+	return t > FARTHEST ? FARTHEST : t < -FARTHEST ? -FARTHEST : t;
+}
+
 int64_t xf_clock_shift_at(const struct xf_clock_line *line, int64_t t)
 {
 	return line->a + (int64_t)(line->b * (double)t);
@@ -182,8 +191,9 @@ static void forget(struct xf_clock_fit *f)
 void xf_clock_merge(struct xf_clock_fit *f, const struct xf_clock_line *line, size_t n,
 	struct xf_clock_bounds *bounds)
 {
-	const struct xf_clock_merged *x = f->fixed.steps, *x_end = x + f->fixed.n;
-	const struct xf_clock_merged *y = f->shifted.steps, *y_end = y + n;
+	/* a side without steps has no array either */
+	const struct xf_clock_merged *x = f->fixed.steps, *x_end = x ? x + f->fixed.n : x;
+	const struct xf_clock_merged *y = f->shifted.steps, *y_end = y ? y + n : y;
 	int64_t begin = n ? y->t - xf_clock_shift_at(line, y->t) : INT64_MIN;
 	unsigned blind = 0;
 

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef XF_EDGES	   /* a test makes it small */
+#define XF_EDGES (1 << 20) /* edges of ranges */
+#endif
 #define WINDOW	   256	     /* steps by which the shift is looked for at first */
-#define MOST	   (1 << 20) /* edges of ranges */
 #define CANDIDATES 32	     /* shifts that are tried */
 #define SMALLEST   (1 << 10) /* cycles: steps of the search for fewer contradictions */
 #define WIDEST	   (1 << 20) /* the largest step of an end of a line */
@@ -58,7 +60,7 @@ static void add_range(struct sweep *s, int64_t from, int64_t to, int weight)
 {
 	from = from < s->low ? s->low : from;
 	to = to > s->high ? s->high : to;
-	if (from >= to || s->n + 2 > MOST)
+	if (from >= to || s->n + 2 > XF_EDGES)
 		return;
 	s->edges[s->n++] = (struct edge){from, weight};
 	s->edges[s->n++] = (struct edge){to, -weight};
@@ -229,7 +231,7 @@ static void climb(struct xf_clock_fit *f, size_t n, int64_t low, int64_t high, d
 static bool search(
 	struct xf_clock_fit *f, size_t n, int64_t low, int64_t high, struct xf_clock_line *best)
 {
-	struct sweep s = {.low = low, .high = high, .edges = malloc(MOST * sizeof(*s.edges))};
+	struct sweep s = {.low = low, .high = high, .edges = malloc(XF_EDGES * sizeof(*s.edges))};
 	size_t few = n < WINDOW ? n : WINDOW, nfixed = near(f, few, &s), nplaces = 0;
 	struct place places[CANDIDATES];
 	bool ok = s.edges && s.fixed && s.shifted;

@@ -219,12 +219,19 @@ static int arguments(char **argv, const char *const *command)
 	return argc;
 }
 
+static void tidy(void)
+{
+	unlink(path);
+	unlink(fleet);
+	rmdir(folder);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
 	snprintf(folder, sizeof(folder), "%s/xenfault-fuzz-XXXXXX",
 		access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
-	must(mkdtemp(folder));
+	must(mkdtemp(folder) && !atexit(tidy));
 	snprintf(path, sizeof(path), "%s/x.db", folder);
 	snprintf(fleet, sizeof(fleet), "%s/f.db", folder);
 	for (size_t i = 0; i < CAPTURES; i++)
