@@ -248,8 +248,10 @@ static const struct xf_layout *runstate_layout(uint32_t id)
 	return to == 3 ? &to_offline : &from_offline;
 }
 
-#define SLOTS	  4096 /* a power of two, far more than a sane stream has ids */
-#define MAX_SLOTS 3072
+#ifndef XF_SLOTS      /* a test makes it small */
+#define XF_SLOTS 4096 /* a power of two, far more than a sane stream has ids */
+#endif
+#define MAX_SLOTS (XF_SLOTS / 4 * 3)
 #define ANSWERS	  256	       /* a power of two */
 #define MAX_MORE  (256 * 1024) /* damage can make up millions of ids: a bound for the memory */
 
@@ -263,7 +265,7 @@ struct xf_record_table {
 	unsigned used;
 	struct xf_record_slot spare;
 	struct xf_seed seed;
-	uint16_t index[SLOTS]; /* by a hash of id and length: number of a slot + 1 */
+	uint16_t index[XF_SLOTS]; /* by a hash of id and length: number of a slot + 1 */
 	/* answers given before, by some bits of what was asked: a stream has few ids */
 	struct {
 		uint64_t key;
@@ -400,10 +402,10 @@ static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t 
 /* A slot of the fast table, made if it is new; NULL = that is full. */
 static struct xf_record_slot *fast_slot(struct xf_record_table *table, uint32_t id, unsigned words)
 {
-	size_t at = xf_hash(table->seed, key_of(id, words)) & (SLOTS - 1);
+	size_t at = xf_hash(table->seed, key_of(id, words)) & (XF_SLOTS - 1);
 	struct xf_record_slot *slot;
 
-	for (; table->index[at]; at = (at + 1) & (SLOTS - 1)) {
+	for (; table->index[at]; at = (at + 1) & (XF_SLOTS - 1)) {
 		slot = &table->slots[table->index[at] - 1];
 		if (slot->id == id && slot->words == words)
 			return slot;
