@@ -56,7 +56,7 @@ endif
 
 examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 
-lib_dirs = common schemas collector/trace collector/store collector/drain analyzer analyzer/cost analyzer/diff analyzer/verify
+lib_dirs = common schemas collector/trace collector/store collector/guest collector/drain analyzer analyzer/cost analyzer/diff analyzer/verify
 lib_src = $(filter-out collector/drain/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
 cli_src = $(wildcard cli/*.c tui/*.c)
 lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o $(O)/profiles.o
@@ -271,7 +271,7 @@ run-torture: all $(standin) $(torture_bin)
 # The programs of make check, NAME=COMMAND, those that take longest first.  run.py runs them side by
 # side and takes T, the part of a name that cases must contain.
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth memory mistakes))))
+	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth memory mistakes names))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
 drive_tests = $(foreach t,reader:20000 import:300 symbols:20000 log:2000 database:300, \

@@ -603,7 +603,8 @@ int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
 		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
 		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
-		"DROP TABLE IF EXISTS episode_vcpu",
+		"DROP TABLE IF EXISTS episode_vcpu; DROP TABLE IF EXISTS fork_name;"
+		"DROP TABLE IF EXISTS guest_fork_found",
 		err);
 
 	return code ? code : xf_db_exec(db, xf_sql_derived, err);
@@ -625,6 +626,8 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 		code = xf_analyzer_finish(a, err);
 	if (!code)
 		code = xf_analyze_mark(db, err);
+	if (!code)
+		code = xf_analyze_names(db, err);
 	xf_analyzer_free(a);
 	if (!code)
 		code = xf_db_exec(db, "COMMIT", err);

@@ -68,6 +68,15 @@ static const struct view {
 		"tsc_last >= " FORK_OF("tsc_start") " AND tsc_first <= " FORK_OF("tsc_end"),
 		"(tsc_last - tsc_first)"},
 	{"pcpus", "pcpu", NULL, NULL, NULL, NULL, NULL, NULL},
+	{"processes", "domid, pid, comm", "last_tsc >= :from", "first_tsc <= :to", "domid = :domid",
+		NULL, NULL, "cycles"},
+	{"guest_logs", "log_id", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
+	{"guest_forks", "guest_fork_id", "tsc >= :from", "tsc <= :to", "domid = :domid",
+		"vcpu = :vcpu", "fork_id = :fork", "(tsc - (SELECT tsc_first FROM trace))"},
+	{"guest_tasks", "guest_task_id", "tsc >= :from", "tsc <= :to", "domid = :domid",
+		"vcpu = :vcpu", NULL, "(tsc - (SELECT tsc_first FROM trace))"},
+	{"guest_runs", "domid, vcpu, tsc_start", "tsc_end >= :from", "tsc_start <= :to",
+		"domid = :domid", "vcpu = :vcpu", NULL, "(tsc_end - tsc_start)"},
 };
 
 #define NVIEWS (sizeof(views) / sizeof(views[0]))

@@ -242,6 +242,32 @@ int xf_set_kaslr_offset(
 	return 0;
 }
 
+int xf_set_guest(
+	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
+{
+	const char *equals = strchr(value, '=');
+	struct xf_options *o = field;
+	char text[32];
+	int domid = -1;
+
+	(void)option;
+	snprintf(text, sizeof(text), "%.*s", equals ? (int)(equals - value) : 0, value);
+	if (*text == 'd')
+		domid = (int)xf_whole_number(text + 1, 0x7fff);
+	if (domid < 0 || !equals[1])
+		return xf_fail(err, XF_USAGE,
+			"--guest %s: it is dN=FILE, such as d0=dom0.ftrace; - is standard input",
+			value);
+	for (int i = 0; i < o->nguests; i++)
+		if (o->guests[i].domid == domid)
+			return xf_fail(
+				err, XF_USAGE, "--guest %s: d%d has a log already", value, domid);
+	if (o->nguests == XF_MAX_TEXTS)
+		return xf_fail(err, XF_USAGE, "more than %d --guest logs", XF_MAX_TEXTS);
+	o->guests[o->nguests++] = (struct xf_guest_file){domid, equals + 1};
+	return 0;
+}
+
 static const struct xf_option option_help = {
 	"help", 'h', NULL, "this text", XF_FLAG(struct xf_options, help), NULL};
 
