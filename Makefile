@@ -274,7 +274,7 @@ tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
 	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth memory mistakes names))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
-drive_tests = $(foreach t,reader:20000 import:300 symbols:20000 log:2000 database:300, \
+drive_tests = $(foreach t,reader:20000 import:300 symbols:20000 log:2000 database:150, \
 	"fuzz-$(firstword $(subst :, ,$t))=sh tests/fuzz/run.sh $(O)/drive $(subst :, ,$t)")
 san_tests = truth compare synthetic
 run_tests = python3 tests/run.py
