@@ -228,7 +228,7 @@ run-fuzz: packages
 # The programs of make check, NAME=COMMAND, those that take longest first.  run.py runs them side by
 # side and takes T, the part of a name that cases must contain.
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth memory mistakes))))
+	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth points memory mistakes))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
 san_tests = truth compare synthetic
