@@ -142,6 +142,12 @@ CREATE TABLE symbol (
 	PRIMARY KEY (domid, rip)
 ) WITHOUT ROWID;
 
+-- Names of domains, as the host has them (--domain-names, xl list).
+CREATE TABLE domain_name (
+	domid INTEGER PRIMARY KEY,
+	name  TEXT NOT NULL
+);
+
 -- Logs of guests' own kernels (--guest), one of a domain.  Their times are on the capture's clock.
 CREATE TABLE guest_log (
 	log_id      INTEGER PRIMARY KEY,
