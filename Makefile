@@ -55,7 +55,7 @@ endif
 
 examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 
-lib_dirs = common schemas collector/trace collector/store collector/drain analyzer analyzer/cost analyzer/diff analyzer/verify
+lib_dirs = common schemas collector/trace collector/store collector/guest collector/drain analyzer analyzer/cost analyzer/diff analyzer/verify
 lib_src = $(filter-out collector/drain/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
 cli_src = $(wildcard cli/*.c tui/*.c)
 lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o $(O)/profiles.o
@@ -228,7 +228,7 @@ run-fuzz: packages
 # The programs of make check, NAME=COMMAND, those that take longest first.  run.py runs them side by
 # side and takes T, the part of a name that cases must contain.
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth points memory mistakes))))
+	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth points memory mistakes names))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
 san_tests = truth compare synthetic

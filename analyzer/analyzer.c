@@ -83,7 +83,7 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 		code = xf_sequence_end_run(a, v, why);
 	v->cut = why == XF_END_LOSS;
 	v->fork = NULL;
-	v->user_fault = false;
+	v->not_suspended = false;
 	v->fault_open = v->handler.open = false;
 	v->change = 0;
 	v->spaces++; /* it may have loaded another one */
@@ -606,7 +606,8 @@ int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
 		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
 		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
-		"DROP TABLE IF EXISTS episode_vcpu",
+		"DROP TABLE IF EXISTS episode_vcpu; DROP TABLE IF EXISTS fork_name;"
+		"DROP TABLE IF EXISTS guest_fork_found",
 		err);
 
 	return code ? code : xf_db_exec(db, xf_sql_derived, err);
@@ -628,6 +629,8 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 		code = xf_analyzer_finish(a, err);
 	if (!code)
 		code = xf_analyze_mark(db, err);
+	if (!code)
+		code = xf_analyze_names(db, err);
 	xf_analyzer_free(a);
 	if (!code)
 		code = xf_db_exec(db, "COMMIT", err);

@@ -10,27 +10,28 @@
 #include "cli/help.h"
 
 /* In the order of the help; each is xf_cmd_NAME in cli/cmd_*.c. */
-#define COMMANDS(X) \
-	X(import)   \
-	X(record)   \
-	X(analyze)  \
-	X(info)     \
-	X(forks)    \
-	X(pages)    \
-	X(events)   \
-	X(spurious) \
-	X(flushes)  \
-	X(policy)   \
-	X(diff)     \
-	X(episodes) \
-	X(dirty)    \
-	X(verify)   \
-	X(sql)      \
-	X(merge)    \
-	X(export)   \
-	X(report)   \
-	X(tui)      \
-	X(help)     \
+#define COMMANDS(X)  \
+	X(import)    \
+	X(record)    \
+	X(analyze)   \
+	X(info)      \
+	X(forks)     \
+	X(pages)     \
+	X(events)    \
+	X(spurious)  \
+	X(flushes)   \
+	X(policy)    \
+	X(diff)      \
+	X(episodes)  \
+	X(dirty)     \
+	X(verify)    \
+	X(processes) \
+	X(sql)       \
+	X(merge)     \
+	X(export)    \
+	X(report)    \
+	X(tui)       \
+	X(help)      \
 	X(version)
 
 #define X(name) extern const struct xf_command xf_cmd_##name;

@@ -504,11 +504,13 @@ def _():
     for view in ("trace", *LISTS.values(), "losses"):
         names = set(re.findall(r"\w+", " ".join(re.findall(r"^\| ([^|]*) \|", sections[view], re.M))))
         equal(set(columns_of(db, view)) - names, set(), view)
-    for heading, source, pattern in (
-            ("Doubts of the collector", "collector/trace/doubt.h", r'X\(\w+, "(\w+)"'),
-            ("Findings of the analyzer", "analyzer/rows.c", r'\[XF_FINDING_\w+\] = \{"(\w+)"')):
-        with open(os.path.join(TOP, source), encoding="utf-8") as file:
-            codes = re.findall(pattern, file.read())
+    for heading, sources, pattern in (
+            ("Doubts of the collector", ["collector/trace/doubt.h"], r'X\(\w+, "(\w+)"'),
+            ("Findings of the analyzer", ["analyzer/rows.c", "analyzer/names.c"], r'\[XF_FINDING_\w+\] = \{"(\w+)"')):
+        codes = []
+        for source in sources:
+            with open(os.path.join(TOP, source), encoding="utf-8") as file:
+                codes += re.findall(pattern, file.read())
         equal(re.findall(r"^\| (\w+) \|", sections[heading], re.M)[1:], codes, heading)
     kinds = {k for (k,) in db.execute("SELECT name FROM event_kind")}
     equal(kinds - set(re.findall(r"\w+", sections["events"])), set(), "kinds")
