@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/guest/domains.h"
 #include "collector/store/clocks.h"
 #include "common/clock.h"
 #include "common/escape.h"
+#include "common/suggest.h"
 #include "schemas/db.h"
 
 #define STEPS 10000 /* of a statement, between two looks for Ctrl-C: some 100 us */
@@ -86,6 +88,95 @@ int xf_open(sqlite3 **db, const char *path, struct xf_error *err)
 
 	if (!code)
 		xf_interruptible(*db);
+	return code;
+}
+
+/* The one domain of that name: 1, or 0 = there is none, or more than one. */
+static int domain_called(
+	sqlite3 *db, const char *name, size_t length, int *domid, struct xf_error *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int found = 0,
+	    code = xf_db_prepare(db, &stmt, "SELECT domid FROM domains WHERE name = ?", err);
+
+	if (!code)
+		sqlite3_bind_text(stmt, 1, name, (int)length, SQLITE_STATIC);
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		*domid = sqlite3_column_int(stmt, 0);
+		code = found++ ? xf_fail(err, XF_USAGE,
+					 "--domain %.*s: more than one domain has that name; give dN (xenfault info)",
+					 (int)length, name)
+			       : 0;
+	}
+	sqlite3_finalize(stmt);
+	return code ? code : found;
+}
+
+static int no_such_domain(sqlite3 *db, const char *name, struct xf_error *err)
+{
+	struct xf_suggest suggest = xf_suggest_for(name);
+	sqlite3_stmt *stmt = NULL;
+	int names = 0,
+	    code = xf_db_prepare(db, &stmt,
+		    "SELECT name FROM domains WHERE name IS NOT NULL ORDER BY domid", err);
+
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		xf_suggest_offer(&suggest, xf_db_text(stmt, 0));
+		names++;
+		code = 0;
+	}
+	if (!code)
+		code = xf_fail(err, XF_USAGE,
+			names ? "--domain %s: no domain has that name%s; it is dN or dNvM, such as d0, or"
+				" a name of the view domains"
+			      : "--domain %s: it is dN or dNvM, such as d0; the database has no names of"
+				" domains (--domain-names)%s",
+			name, names ? xf_suggest_text(&suggest) : "");
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+int xf_find_domain(sqlite3 *db, struct xf_options *o, struct xf_error *err)
+{
+	size_t length = o->domain ? strlen(o->domain) : 0;
+	const char *v = o->domain ? strrchr(o->domain, 'v') : NULL;
+	int code;
+
+	if (!o->domain)
+		return 0;
+	code = domain_called(db, o->domain, length, &o->domid, err);
+	if (!code && v && v > o->domain && xf_whole_number(v + 1, 0xffff) >= 0) {
+		code = domain_called(db, o->domain, (size_t)(v - o->domain), &o->domid, err);
+		if (code == 1)
+			o->vcpu = (int)xf_whole_number(v + 1, 0xffff);
+	}
+	if (code < 0)
+		return code;
+	return code ? 0 : no_such_domain(db, o->domain, err);
+}
+
+int xf_open_for(sqlite3 **db, struct xf_options *options, struct xf_error *err)
+{
+	int code = xf_open(db, options->args[0], err);
+
+	return code ? code : xf_find_domain(*db, options, err);
+}
+
+int xf_name_domains(sqlite3 *db, const struct xf_options *options, struct xf_error *err)
+{
+	const char *path = options->domain_names;
+	FILE *file = path ? fopen(path, "r") : NULL;
+	uint64_t names;
+	int code;
+
+	if (!path)
+		return 0;
+	if (!file)
+		return xf_fail_errno(err, XF_IO, "cannot read %s", path);
+	code = xf_domains_read(db, file, path, &names, err);
+	fclose(file);
+	if (!code && !names)
+		xf_warn("%s: it names no domain", path);
 	return code;
 }
 

@@ -46,13 +46,16 @@ static int show_events(struct xf_progress *progress)
 	return xf_stop_requested();
 }
 
-static int guests(sqlite3 *db, const struct xf_options *options, int *refused, struct xf_error *err)
+/* Names of domains and of forks. */
+static int names(sqlite3 *db, const struct xf_options *options, int *refused, struct xf_error *err)
 {
 	int code;
 
-	if (!options->nguests)
+	if (!options->nguests && !options->domain_names)
 		return 0;
 	code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
+	if (!code)
+		code = xf_name_domains(db, options, err);
 	if (!code)
 		code = xf_guests_load(db, options, refused, err);
 	if (!code)
@@ -81,7 +84,7 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 	if (!code)
 		code = xf_analyze(db, &progress, err);
 	if (!code)
-		code = guests(db, options, &refused, err);
+		code = names(db, options, &refused, err);
 	if (!code && options->cpu_hz)
 		code = store_hz(db, options->cpu_hz, err);
 	if (!code && options->nsymbols) {
@@ -102,6 +105,7 @@ static const struct xf_option analyze_options[] = {
 	XF_OPT_CPU_HZ,
 	XF_OPT_CLOCKS("correct pCPUs' clocks first"),
 	XF_OPT_GUEST,
+	XF_OPT_DOMAIN_NAMES,
 	{0},
 };
 

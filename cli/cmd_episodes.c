@@ -287,7 +287,7 @@ static int run_episodes(struct xf_options *options, struct xf_error *err)
 	if (!code && options->vcpu >= 0)
 		code = xf_fail(err, XF_USAGE, "--domain: an episode is of a whole domain dN");
 	if (!code)
-		code = xf_open(&q.db, options->args[0], err);
+		code = xf_open_for(&q.db, options, err);
 	if (!code)
 		code = xf_capture_hz(q.db, options, &q.hz, err);
 	if (!code)

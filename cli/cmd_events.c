@@ -360,11 +360,10 @@ static int find_fork(struct events *e, int64_t *from, int64_t *to, struct xf_err
 	return 0;
 }
 
-static int open_db(struct events *e, const char *path, struct xf_error *err)
+static int open_db(struct events *e, struct xf_options *o, struct xf_error *err)
 {
-	const struct xf_options *o = e->options;
 	int64_t first = 0, from = 1, to = INT64_MAX;
-	int code = xf_open(&e->db, path, err);
+	int code = xf_open_for(&e->db, o, err);
 
 	if (!code)
 		code = xf_capture_hz(e->db, o, &e->hz, err);
@@ -389,6 +388,10 @@ static int open_trace(struct events *e, const char *path, struct xf_error *err)
 	if (e->options->fork >= 0)
 		return xf_fail(err, XF_USAGE,
 			"--fork needs a database: forks are found by xenfault import %s", path);
+	if (e->options->domain)
+		return xf_fail(err, XF_USAGE,
+			"--domain %s: a trace has no names of domains: dN, or import it with --domain-names",
+			e->options->domain);
 	/* a wrong option is told before anything is read */
 	e->hz = e->options->cpu_hz;
 	code = xf_time_range(e->options, 0, e->hz, &e->range, err);
@@ -425,7 +428,7 @@ static int run_events(struct xf_options *options, struct xf_error *err)
 	int code = xf_need_args(options, 1, err), closed;
 
 	if (!code)
-		code = xf_is_database(options->args[0]) ? open_db(&e, options->args[0], err)
+		code = xf_is_database(options->args[0]) ? open_db(&e, options, err)
 							: open_trace(&e, options->args[0], err);
 	if (!code && options->nsymbols)
 		code = xf_namer_new(&e.namer, options, err);

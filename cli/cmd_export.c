@@ -70,6 +70,7 @@ static const struct view {
 	{"pcpus", "pcpu", NULL, NULL, NULL, NULL, NULL, NULL},
 	{"processes", "domid, pid, comm", "last_tsc >= :from", "first_tsc <= :to", "domid = :domid",
 		NULL, NULL, "cycles"},
+	{"domains", "domid", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
 	{"guest_logs", "log_id", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
 	{"guest_forks", "guest_fork_id", "tsc >= :from", "tsc <= :to", "domid = :domid",
 		"vcpu = :vcpu", "fork_id = :fork", "(tsc - (SELECT tsc_first FROM trace))"},
@@ -243,8 +244,8 @@ static int to_postgresql(struct xf_export *x, struct xf_error *err)
 {
 	const struct xf_options *o = x->options;
 
-	if (x->own->view || o->domid >= 0 || o->fork >= 0 || x->range.has_from || x->range.has_to ||
-		o->cpu_hz)
+	if (x->own->view || o->domain || o->domid >= 0 || o->fork >= 0 || x->range.has_from ||
+		x->range.has_to || o->cpu_hz)
 		return xf_fail(err, XF_USAGE,
 			"postgresql takes a whole capture as it is: no --view, --domain, --fork, --from, "
 			"--until or --cpu-hz (xenfault analyze --cpu-hz stores a frequency)");
@@ -287,7 +288,8 @@ static const struct format *find_format(const char *name, struct xf_error *err)
 	return NULL;
 }
 
-static int open_database(struct xf_export *x, bool fleet, struct xf_error *err)
+static int open_database(
+	struct xf_export *x, struct xf_options *options, bool fleet, struct xf_error *err)
 {
 	int64_t first = 0, n = 1;
 	sqlite3_stmt *stmt = NULL;
@@ -297,7 +299,7 @@ static int open_database(struct xf_export *x, bool fleet, struct xf_error *err)
 		code = xf_db_open_fleet(&x->db, x->options->args[0], 1, err);
 		return code ? code : xf_db_exec(x->db, "BEGIN", err);
 	}
-	code = xf_open(&x->db, x->options->args[0], err);
+	code = xf_open_for(&x->db, options, err);
 	if (!code)
 		code = xf_capture_hz(x->db, x->options, &x->hz, err);
 	if (!code)
@@ -341,7 +343,7 @@ static int run_export(struct xf_options *options, struct xf_error *err)
 	if (!format || (o->view && !view_by_name(o->view, err)))
 		return -XF_USAGE;
 	if (!o->schema)
-		code = open_database(&x, format->fleet, err);
+		code = open_database(&x, options, format->fleet, err);
 	if (!code)
 		code = xf_outfile_open(&out, options->output, options->force, err);
 	x.file = out.file;

@@ -22,6 +22,7 @@ struct import {
 	char *doubts;	    /* what its doubts say, a line each */
 	int64_t forks;
 	int refused; /* logs of guests */
+	bool refused_names;
 };
 
 static int tap(void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err)
@@ -55,14 +56,21 @@ static int one_clock(struct import *import, struct xf_error *err)
 	return code ? code : xf_db_exec(db, "BEGIN", err);
 }
 
-/* Logs of guests, once the events stand where they stay. */
+/* Names of domains, logs of guests, once the events stand where they stay. */
 static int guests(struct import *import, struct xf_error *err)
 {
 	sqlite3 *db = xf_store_db(import->store);
-	int code;
+	int code = xf_name_domains(db, import->options, err);
 
-	if (!import->options->nguests)
-		return 0;
+	/* after all that work the trace is not thrown away for it */
+	if (code == -XF_FORMAT) {
+		xf_warn("%s", err->text);
+		xf_error_clear(err);
+		import->refused_names = true;
+		code = 0;
+	}
+	if (code || !import->options->nguests)
+		return code;
 	code = xf_db_exec(db, "COMMIT; BEGIN", err);
 	return code ? code : xf_guests_load(db, import->options, &import->refused, err);
 }
@@ -178,6 +186,9 @@ static int outcome(const struct import *import, struct xf_error *err)
 	if (import->options->fail_on_loss && stats.lost_records)
 		return xf_fail(err, XF_LOSS, "%llu records were lost",
 			(unsigned long long)stats.lost_records);
+	if (import->refused_names)
+		return xf_fail(
+			err, XF_FORMAT, "the database is there, but not all names of domains");
 	return xf_guests_outcome(import->refused, err);
 }
 
@@ -233,6 +244,7 @@ static const struct xf_option import_options[] = {
 	XF_OPT_CPU_HZ,
 	XF_OPT_CLOCKS("correct pCPUs' clocks"),
 	XF_OPT_GUEST,
+	XF_OPT_DOMAIN_NAMES,
 	{0},
 };
 

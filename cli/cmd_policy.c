@@ -255,7 +255,7 @@ static int run_policy(struct xf_options *o, struct xf_error *err)
 	int code = train ? xf_need_args(o, 1, err) : xf_fail_nomem(err);
 
 	if (!code)
-		code = xf_open(&db, o->args[0], err);
+		code = xf_open_for(&db, o, err);
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)

@@ -53,7 +53,7 @@ static const struct text_column fork_text[] = {
 #define WHO_COLUMN (sizeof(fork_text) / sizeof(fork_text[0]) - 1) /* where a log names forks */
 
 static const struct text_column process_text[] = {
-	{"ifnull('d' || domid, '?')", {"dom", NULL, 5, XF_CELL_TEXT}},
+	{"coalesce(domain, 'd' || domid, '?')", {"dom", NULL, 5, XF_CELL_TEXT}},
 	{"pid", {"pid", NULL, 7, XF_CELL_INT}},
 	{"comm", {"comm", NULL, 15, XF_CELL_TEXT}},
 	{"forks", {"forks", NULL, 5, XF_CELL_INT}},
@@ -362,7 +362,7 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	if (!code && l->by_process && o->vcpu >= 0)
 		code = xf_fail(err, XF_USAGE, "--domain: a process is of a whole domain dN");
 	if (!code)
-		code = xf_open(&db, o->args[0], err);
+		code = xf_open_for(&db, o, err);
 	if (!code)
 		code = leave_out_names(db, l, &n, err);
 	if (!code)

@@ -13,6 +13,8 @@ int xf_guests_check(const struct xf_options *options, struct xf_error *err)
 {
 	bool input = options->nargs && !strcmp(options->args[0], "-");
 
+	if (options->domain_names && access(options->domain_names, R_OK))
+		return xf_fail_errno(err, XF_IO, "cannot read %s", options->domain_names);
 	for (int i = 0; i < options->nguests; i++) {
 		const char *path = options->guests[i].path;
 

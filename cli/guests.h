@@ -7,7 +7,7 @@
 
 #include "cli/options.h"
 
-/* Can the logs be read at all?  Before long work is begun; -XF_IO, or -XF_USAGE where stdin is needed twice. */
+/* Can the logs, and --domain-names, be read at all?  Before long work is begun; -XF_IO, or -XF_USAGE where stdin is needed twice. */
 int xf_guests_check(const struct xf_options *options, struct xf_error *err);
 
 /*

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,10 +108,18 @@ int xf_set_domain(
 			*v++ = '\0';
 		o->domid = (int)xf_whole_number(text, 0x7fff);
 		o->vcpu = v ? (int)xf_whole_number(v, 0xffff) : -1;
+		o->domain = NULL;
 		if (o->domid >= 0 && (!v || o->vcpu >= 0))
 			return 0;
 	}
-	return xf_fail(err, XF_USAGE, "--domain %s: it is dN or dNvM, such as d0 or d3v1", value);
+	if (!*value || (*value == '-' && !value[1]))
+		return xf_fail(err, XF_USAGE,
+			"--domain %s: it is dN or dNvM, such as d0 or d3v1, or a name", value);
+	/* nobody's number, until it is found */
+	o->domid = INT_MAX;
+	o->vcpu = -1;
+	o->domain = value;
+	return 0;
 }
 
 int xf_set_when(

@@ -54,6 +54,9 @@ struct xf_options {
 	bool force, no_analyze, fail_on_loss;
 	enum xf_format format;
 	int domid, vcpu; /* -1 = all */
+	const char
+		*domain; /* the name of one, which xf_find_domain() turns into domid; NULL = none */
+	const char *domain_names; /* a file, NULL = not given */
 	struct xf_when from, to;
 	int64_t limit;	    /* -1 = none */
 	int64_t fork;	    /* -1 = none */
@@ -134,9 +137,10 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 		"format", 0, "FORMAT", "text, csv or jsonl",                            \
 			XF_OPT(xf_set_format, format, enum xf_format), "text csv jsonl" \
 	}
-#define XF_OPT_DOMAIN                                                                          \
-	{                                                                                      \
-		"domain", 0, "DOM", "only domain dN, or its vCPU dNvM", xf_set_domain, 0, NULL \
+#define XF_OPT_DOMAIN                                                                        \
+	{                                                                                    \
+		"domain", 0, "DOM", "only domain dN or NAME, or a vCPU of it: dNvM, NAMEvM", \
+			xf_set_domain, 0, NULL                                               \
 	}
 #define XF_OPT_FROM                                                                                \
 	{                                                                                          \
@@ -176,6 +180,12 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 			text ": auto (default: where the records bound the error tightly)," \
 			     " always, never",                                              \
 			XF_CHOICE(struct xf_options, clocks), "auto always never"           \
+	}
+#define XF_OPT_DOMAIN_NAMES                                                           \
+	{                                                                             \
+		"domain-names", 0, "FILE",                                            \
+			"names of domains: lines of dN NAME, or what xl list prints", \
+			XF_TEXT(struct xf_options, domain_names), NULL                \
 	}
 #define XF_OPT_GUEST                                                                          \
 	{                                                                                     \

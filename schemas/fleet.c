@@ -44,6 +44,7 @@ static const struct xf_table tables[] = {
 	{"episode_page", "page_id episode_id round frame+ rip+ event_id split"},
 	{"episode_vcpu", "episode_id vcpu fixups cycles recalcs recalc_cycles paused"},
 	{"finding", "code count text"},
+	{"domain_name", "domid name"},
 	{"guest_log",
 		"log_id domid source clock events bad_lines disordered lost overwritten tsc_first+"
 		" tsc_last+ rate faults matched residual slack switches pins flags"},

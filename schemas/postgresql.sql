@@ -205,6 +205,12 @@ CREATE TABLE finding (
 	PRIMARY KEY (host_id, code)
 );
 
+CREATE TABLE domain_name (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	domid integer NOT NULL, name text NOT NULL,
+	PRIMARY KEY (host_id, domid)
+);
+
 CREATE TABLE guest_log (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	log_id bigint NOT NULL, domid integer NOT NULL, source text NOT NULL, clock text NOT NULL,
@@ -283,6 +289,7 @@ BEGIN
 	DELETE FROM episode_page WHERE host_id = id;
 	DELETE FROM episode_vcpu WHERE host_id = id;
 	DELETE FROM finding WHERE host_id = id;
+	DELETE FROM domain_name WHERE host_id = id;
 	DELETE FROM guest_log WHERE host_id = id;
 	DELETE FROM guest_fork WHERE host_id = id;
 	DELETE FROM guest_task WHERE host_id = id;
@@ -322,8 +329,9 @@ SELECT h.host, f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	(SELECT s.name FROM symbol s WHERE s.host_id = f.host_id AND s.rip = f.rip
 		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
 	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
-	g.pid, g.comm, g.child_pid, n.named_by
+	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
 FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id
+	LEFT JOIN domain_name d ON d.host_id = f.host_id AND d.domid = f.domid
 	LEFT JOIN fork_name n ON n.host_id = f.host_id AND n.fork_id = f.fork_id
 	LEFT JOIN guest_fork g ON g.host_id = n.host_id AND g.guest_fork_id = n.guest_fork_id;
 
@@ -471,7 +479,7 @@ CREATE VIEW processes AS
 SELECT h.host, p.domid, p.pid, p.comm, sum(p.forks) AS forks, sum(p.cycles)::float8 * 1e6::float8 / c.cpu_hz::float8 AS us,
 	sum(p.ptes) AS ptes, sum(p.cow_faults) AS cow_faults, min(p.tsc_first) AS first_tsc,
 	max(p.tsc_last) AS last_tsc, sum(p.silent) AS silent, sum(p.threads) AS threads,
-	sum(p.cycles) AS cycles
+	sum(p.cycles) AS cycles, max(d.name) AS domain
 FROM (SELECT f.host_id, f.domid, g.pid, g.comm, 1 AS forks, (f.tsc_end - f.tsc_start)::bigint AS cycles, f.ptes,
 		f.cow_faults, f.tsc_start AS tsc_first, f.tsc_end AS tsc_last, 0 AS silent, 0 AS threads
 	FROM fork f LEFT JOIN fork_name n ON n.host_id = f.host_id AND n.fork_id = f.fork_id
@@ -485,7 +493,19 @@ FROM (SELECT f.host_id, f.domid, g.pid, g.comm, 1 AS forks, (f.tsc_end - f.tsc_s
 		JOIN guest_log l ON l.host_id = g.host_id AND l.log_id = g.log_id
 	WHERE d.fork_id IS NULL AND (d.what <> 'fork' OR d.found = 'no')) p
 	JOIN capture c ON c.host_id = p.host_id JOIN host h ON h.host_id = p.host_id
+	LEFT JOIN domain_name d ON d.host_id = p.host_id AND d.domid = p.domid
 GROUP BY h.host, p.domid, p.pid, p.comm, c.cpu_hz;
+
+CREATE VIEW domains AS
+SELECT h.host, a.domid,
+	(SELECT d.name FROM domain_name d WHERE d.host_id = a.host_id AND d.domid = a.domid) AS name,
+	(SELECT count(DISTINCT p.vcpu) FROM event_place p WHERE p.host_id = a.host_id AND p.domid = a.domid)
+		AS vcpus,
+	coalesce((SELECT sum(p.events) FROM event_place p WHERE p.host_id = a.host_id AND p.domid = a.domid), 0)
+		AS events,
+	(SELECT count(*) FROM fork f WHERE f.host_id = a.host_id AND f.domid = a.domid) AS forks
+FROM (SELECT host_id, domid FROM event_place WHERE domid IS NOT NULL
+	UNION SELECT host_id, domid FROM domain_name) a JOIN host h ON h.host_id = a.host_id;
 
 CREATE VIEW guest_logs AS
 SELECT h.host, l.log_id, l.domid, l.source, l.clock, l.events, l.bad_lines, l.disordered, l.lost,

@@ -29,8 +29,9 @@ SELECT f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	(SELECT s.name FROM symbol s WHERE s.rip = f.rip AND s.domid IN (f.domid, -1)
 		ORDER BY s.domid DESC LIMIT 1) AS symbol,
 	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
-	g.pid, g.comm, g.child_pid, n.named_by
-FROM fork f LEFT JOIN fork_name n ON n.fork_id = f.fork_id
+	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
+FROM fork f LEFT JOIN domain_name d ON d.domid = f.domid
+	LEFT JOIN fork_name n ON n.fork_id = f.fork_id
 	LEFT JOIN guest_fork g ON g.guest_fork_id = n.guest_fork_id;
 
 CREATE VIEW pt_sequences AS
@@ -178,7 +179,8 @@ SELECT p.domid, p.pid, p.comm, sum(p.forks) AS forks,
 	sum(p.cycles) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
 	sum(p.ptes) AS ptes, sum(p.cow_faults) AS cow_faults, min(p.tsc_first) AS first_tsc,
 	max(p.tsc_last) AS last_tsc, sum(p.silent) AS silent, sum(p.threads) AS threads,
-	sum(p.cycles) AS cycles
+	sum(p.cycles) AS cycles,
+	(SELECT d.name FROM domain_name d WHERE d.domid = p.domid) AS domain
 FROM (SELECT f.domid, g.pid, g.comm, 1 AS forks, f.tsc_end - f.tsc_start AS cycles, f.ptes, f.cow_faults,
 		f.tsc_start AS tsc_first, f.tsc_end AS tsc_last, 0 AS silent, 0 AS threads
 	FROM fork f LEFT JOIN fork_name n ON n.fork_id = f.fork_id
@@ -190,6 +192,14 @@ FROM (SELECT f.domid, g.pid, g.comm, 1 AS forks, f.tsc_end - f.tsc_start AS cycl
 		JOIN guest_log l ON l.log_id = g.log_id
 	WHERE d.fork_id IS NULL AND (d.what <> 'fork' OR d.found = 'no')) p
 GROUP BY p.domid, p.pid, p.comm;
+
+-- Domains that have events, or a name.
+CREATE VIEW domains AS
+SELECT a.domid, (SELECT d.name FROM domain_name d WHERE d.domid = a.domid) AS name,
+	(SELECT count(DISTINCT p.vcpu) FROM event_place p WHERE p.domid = a.domid) AS vcpus,
+	ifnull((SELECT sum(p.events) FROM event_place p WHERE p.domid = a.domid), 0) AS events,
+	(SELECT count(*) FROM fork f WHERE f.domid = a.domid) AS forks
+FROM (SELECT domid FROM event_place WHERE domid IS NOT NULL UNION SELECT domid FROM domain_name) a;
 
 -- Logs of guests' own kernels, and how they fit.
 CREATE VIEW guest_logs AS

@@ -16,7 +16,7 @@ import synth
 VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "losses",
          "episodes", "rounds", "episode_forks",
          "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio", "pcpus", "gaps", "processes", "guest_logs",
-         "guest_forks", "guest_tasks", "guest_runs")
+         "guest_forks", "guest_tasks", "guest_runs", "domains")
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
@@ -262,7 +262,8 @@ def postgres_cases(server):
                         "episode_vcpus": "episode_id, vcpu", "mmio": "gpa, rip", "pcpus": "pcpu",
                         "gaps": "pcpu, tsc_first", "processes": "domid, coalesce(pid, 0), coalesce(comm, '')",
                         "guest_logs": "log_id", "guest_forks": "guest_fork_id",
-                        "guest_tasks": "guest_task_id", "guest_runs": "domid, vcpu, tsc_start"}[view]
+                        "guest_tasks": "guest_task_id", "guest_runs": "domid, vcpu, tsc_start",
+                        "domains": "domid"}[view]
                 rows += same_rows(server, fleet, f"SELECT * FROM {view} ORDER BY host, {keys}", kinds)
         assert rows > 3000, rows
 

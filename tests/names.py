@@ -306,6 +306,52 @@ def _():
     check("san" in XENFAULT or peak == before or peak < 100 << 10, f"{peak >> 10} MiB")
 
 
+XL = """Name                                        ID   Mem VCPUs\tState\tTime(s)
+Domain-0                                     0   512     2     r-----      12.3
+web1                                         1   128     2     -b----       4.5
+(null)                                       3   128     2     -b----       4.5
+"""
+
+
+@case("domains by name: from xl list or a list of lines, for every command that takes --domain")
+def _():
+    path = os.path.join(WORK, "domains.db")
+    for text in (XL, "# hosts\nd0 Domain-0\n1\tweb1 # the shop\n\n", "web1 1\nDomain-0 d0"):
+        names_file = log_of("domains", [text.encode()])
+        run("import", "--force", "-o", path, "--domain-names", names_file, unpack("domu-logdirty.bin"))
+        with opened(path) as db:
+            equal(db.rows("SELECT domid, name FROM domains WHERE name IS NOT NULL"),
+                  [(0, "Domain-0"), (1, "web1")], "names")
+            equal(db.rows("SELECT DISTINCT domid, domain FROM forks ORDER BY 1"),
+                  [(0, "Domain-0"), (1, "web1")], "in forks")
+    for command in (("forks",), ("pages",), ("events",), ("spurious",), ("flushes",), ("episodes",), ("dirty",),
+                    ("export", "--to", "csv", "--view", "forks"), ("policy",), ("processes",)):
+        for name, number in (("web1", "d1"), ("web1v1", "d1v1"), ("Domain-0v0", "d0v0")):
+            if "v" in name and command[0] in ("episodes", "dirty", "policy", "processes"):
+                continue
+            form = () if command[0] == "export" else ("--format", "csv")
+            equal(run(*command, *form, "--domain", name, path).stdout,
+                  run(*command, *form, "--domain", number, path).stdout, f"{command} of {name}")
+        run(*command, "--domain", "web2", path, status=2)
+    equal(run("diff", "--domain", "web1", path, path).stdout, run("diff", "--domain", "d1", path, path).stdout,
+          "diff")
+    check("did you mean web1" in run("forks", "--domain", "wed1", path, status=2).stderr, "a suggestion")
+    check("--domain-names" in run("forks", "--domain", "web1", database_path("dom0-crowd"), status=2).stderr, "why")
+    check("web1" in run("info", path).stdout, "info")
+    run("events", "--domain", "web1", unpack("edge-one.bin"), status=2)
+    # two of the name
+    run("analyze", "--domain-names", log_of("domains", [b"7 web1\n"]), path)
+    check("more than one" in run("forks", "--domain", "web1", path, status=2).stderr, "of which one")
+    run("analyze", "--domain-names", log_of("domains", [b"7 \x1b[31m\xff\n"]), path)
+    check("\x1b" not in run("processes", path).stdout + run("forks", "--domain", "x", path, status=2).stderr, "escapes")
+    for text in (b"web1\n", b"web1 web2\n", b"d99999 web1\n", b"\x00\n\xff\n"):
+        run("analyze", "--domain-names", log_of("domains", [text]), path, status=4)
+        run("import", "--force", "-o", path, "--domain-names", log_of("domains", [text]),
+            unpack("edge-one.bin"), status=4)
+        check(opened(path).one("SELECT count(*) FROM forks") == 4, "the database is there")
+    run("import", "--force", "-o", path, "--domain-names", "/nonexistent", unpack("edge-one.bin"), status=3)
+
+
 @case("--guest: what it takes")
 def _():
     path = os.path.join(WORK, "options.db")
