@@ -354,7 +354,6 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	struct xf_range range;
 	char *select = NULL, *where = NULL;
 	size_t n = l->ntext;
-	int64_t first = 0;
 	uint64_t hz = 0;
 	sqlite3 *db = NULL;
 	int code = xf_need_args(o, 1, err);
@@ -368,10 +367,7 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)
-		code = xf_db_int(
-			db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
-	if (!code)
-		code = xf_time_range(o, (uint64_t)first, hz, &range, err);
+		code = xf_time_range_of(db, o, hz, &range, NULL, err);
 	if (!code)
 		code = check_fork(db, o, err);
 	if (!code)

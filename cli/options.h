@@ -142,10 +142,11 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 		"domain", 0, "DOM", "only domain dN or NAME, or a vCPU of it: dNvM, NAMEvM", \
 			xf_set_domain, 0, NULL                                               \
 	}
-#define XF_OPT_FROM                                                                                \
-	{                                                                                          \
-		"from", 0, "TIME", "seconds from the first record, or TSC cycles with a c behind", \
-			XF_OPT(xf_set_when, from, struct xf_when), NULL                            \
+#define XF_OPT_FROM                                                                             \
+	{                                                                                       \
+		"from", 0, "TIME",                                                              \
+			"from the first record: 1.5 or 1.5s, 12ms, 350us; or TSC cycles: 123c", \
+			XF_OPT(xf_set_when, from, struct xf_when), NULL                         \
 	}
 #define XF_OPT_TO                                                     \
 	{                                                             \
