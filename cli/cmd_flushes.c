@@ -197,7 +197,6 @@ static int list(struct flush_options *f, struct xf_error *err)
 	struct xf_column columns[MAX_COLUMNS];
 	sqlite3_str *sql = sqlite3_str_new(NULL);
 	struct xf_range range;
-	int64_t first = 0;
 	uint64_t hz = 0;
 	sqlite3 *db = NULL;
 	int code = xf_open_for(&db, &f->common, err);
@@ -205,10 +204,7 @@ static int list(struct flush_options *f, struct xf_error *err)
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)
-		code = xf_db_int(
-			db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
-	if (!code)
-		code = xf_time_range(o, (uint64_t)first, hz, &range, err);
+		code = xf_time_range_of(db, o, hz, &range, NULL, err);
 	if (!code) {
 		sqlite3_str_appendall(sql, "SELECT ");
 		select_list(sql, t, hz, columns);
@@ -235,6 +231,11 @@ static int run_flushes(struct xf_options *options, struct xf_error *err)
 	struct flush_options *f = (struct flush_options *)options;
 	int code = xf_need_args(options, 1, err);
 
+	if (!code && (f->each || f->by) &&
+		(options->sort || options->reverse || options->columns || options->min))
+		code = xf_fail(err, XF_USAGE,
+			"--sort, --reverse, --columns and --min are for the table by fork; xenfault sql has "
+			"the view tlb_flushes");
 	if (!code && f->each && f->by)
 		code = xf_fail(err, XF_USAGE, "--each and --by: one of them");
 	if (code)
@@ -248,6 +249,7 @@ static const struct xf_option flush_options[] = {
 	{"by", 0, "WHAT", "sums of them by cause, caller, page, domain, fork, interrupted (vCPU)",
 		XF_CHOICE(struct flush_options, by), "cause caller page domain fork interrupted"},
 	XF_OPTS_ROWS,
+	XF_OPTS_COLUMNS,
 	XF_OPT_FORK,
 	XF_OPT_CPU_HZ,
 	{0},
