@@ -83,7 +83,7 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 		code = xf_sequence_end_run(a, v, why);
 	v->cut = why == XF_END_LOSS;
 	v->fork = NULL;
-	v->user_fault = false;
+	v->not_suspended = false;
 	v->fault_open = v->handler.open = false;
 	v->change = 0;
 	v->spaces++; /* it may have loaded another one */
