@@ -59,13 +59,15 @@ static int name_domains(struct xf_host_names *names, sqlite3 *db, const struct x
 /* The log that we took ourselves. */
 static int load_own_log(struct xf_host_names *names, sqlite3 *db, struct xf_error *err)
 {
+	/* a signal has ended the capture; a second one does not wait for us */
+	bool (*stop)(void) = xf_stop_requested() ? NULL : xf_stop_requested;
 	struct xf_guest_result result;
 	struct stat st;
 	int code;
 
 	if (names->log.file < 0 || fstat(names->log.file, &st) || !st.st_size)
 		return 0;
-	code = xf_guest_load(db, 0, names->log.path, xf_stop_requested, &result, err);
+	code = xf_guest_load(db, 0, names->log.path, stop, &result, err);
 	if (!code)
 		return xf_db_exec(db,
 			"UPDATE guest_log SET source = '" XF_TRACEFS_SOURCE "' WHERE domid = 0",
