@@ -459,6 +459,9 @@ int xf_analyzer_event(
 	a->event_id = event_id;
 	if (event->kind == XF_LOST)
 		return lost(a, event);
+	/* what is concluded from stock Xen's records is concluded from these alone */
+	if (xf_record_is_point(event->raw_id))
+		return 0;
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;

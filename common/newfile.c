@@ -223,12 +223,17 @@ static char *create(const char *path, unsigned flags, int *fd)
 			flags & XF_NEWFILE_PRIVATE ? 0600 : 0666);
 		/* somebody who took it for a dead run's may have removed it before it was locked */
 		if (*fd >= 0) {
+			int failed;
+
 			xf_filelock_wait(*fd, what);
-			if (!fstat(*fd, &st) && st.st_nlink)
+			failed = fstat(*fd, &st) ? errno : st.st_nlink ? 0 : EEXIST;
+			if (!failed)
 				return name;
+			if (failed != EEXIST)
+				unlink(name);
 			close(*fd);
 			*fd = -1;
-			errno = EEXIST;
+			errno = failed;
 		}
 		free(name);
 		if (errno != EEXIST)
@@ -321,8 +326,11 @@ bool xf_newfile_is_there(const struct xf_newfile *file)
 {
 	struct stat named, ours;
 
-	return !fstat(file->fd, &ours) && !lstat(file->path, &named) &&
-	       named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+	/* who cannot look does not know that it is gone */
+	if (lstat(file->path, &named))
+		return errno != ENOENT && errno != ENOTDIR;
+	return fstat(file->fd, &ours) ||
+	       (named.st_ino == ours.st_ino && named.st_dev == ours.st_dev);
 }
 
 void xf_newfile_close(struct xf_newfile *file)

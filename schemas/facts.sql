@@ -24,6 +24,8 @@ CREATE TABLE capture (
 --   unhook, fixup, emulate, page_fault, not_shadow (shadow)   the record's flags word
 --   emulate (2006)          bytes written
 --   flush                   reason (0 unhook, 1 rehook); CPU mask
+--   flush, flush_ipi, flush_filter, flush_cpus, flush_end, cr3, update, pte, validate, devalidate, and
+--   mmuext with raw_id 0x208004 (trace points of today's Xen)   schemas/trace-points.md
 --   batch, task_switch, multicall, mmuext, iret, hypercall
 --                           hypercall number; number of like calls in the row, NULL = 1
 --   cr_write                register; value

@@ -364,10 +364,11 @@ SELECT h.host, p.pcpu,
 		+ trunc(p.clock_drift * (p.tsc_first - p.clock_origin)::float8)::bigint ELSE 0 END AS tsc_first,
 	p.tsc_last - CASE WHEN p.corrected = 1 THEN p.clock_offset
 		+ trunc(p.clock_drift * (p.tsc_last - p.clock_origin)::float8)::bigint ELSE 0 END AS tsc_last,
-	p.records, p.lost,
-	(SELECT count(*) FROM gap g WHERE g.host_id = p.host_id AND g.pcpu = p.pcpu) AS gaps,
+	p.records, p.lost, coalesce(g.gaps, 0) AS gaps,
 	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
-FROM pcpu p JOIN host h ON h.host_id = p.host_id;
+FROM pcpu p JOIN host h ON h.host_id = p.host_id
+LEFT JOIN (SELECT host_id, pcpu, count(*) AS gaps FROM gap GROUP BY host_id, pcpu) g
+	ON g.host_id = p.host_id AND g.pcpu = p.pcpu;
 
 CREATE VIEW gaps AS
 SELECT h.host, g.pcpu, g.tsc_first, g.tsc_last, us_between(g.tsc_first, g.tsc_last, c.cpu_hz) AS us, g.why

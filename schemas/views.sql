@@ -64,10 +64,9 @@ SELECT p.pcpu,
 		+ CAST(p.clock_drift * (p.tsc_first - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_first,
 	p.tsc_last - CASE WHEN p.corrected THEN p.clock_offset
 		+ CAST(p.clock_drift * (p.tsc_last - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_last,
-	p.records, p.lost,
-	(SELECT count(*) FROM gap g WHERE g.pcpu = p.pcpu) AS gaps,
+	p.records, p.lost, ifnull(g.gaps, 0) AS gaps,
 	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
-FROM pcpu p;
+FROM pcpu p LEFT JOIN (SELECT pcpu, count(*) AS gaps FROM gap GROUP BY pcpu) g ON g.pcpu = p.pcpu;
 
 CREATE VIEW gaps AS
 SELECT pcpu, tsc_first, tsc_last,
