@@ -213,7 +213,8 @@ unit: $(unit_bin)
 # small that a few KB reach what a file needs megabytes for.
 fuzz_targets = reader import symbols log database
 FUZZ_SECONDS ?= 600
-fuzz_limits = -DXF_CHUNK=512 -DRESIDENT_MAX=2048 -DXF_SOURCE_LOOKAHEAD=8192 -DXF_SLOTS=256 -DXF_EDGES=4096
+fuzz_limits = -DXF_CHUNK=512 -DRESIDENT_MAX=2048 -DXF_SOURCE_LOOKAHEAD=8192 -DXF_SLOTS=256 -DXF_EDGES=4096 \
+	-DXF_MAX_PCPUS=1024
 # no tracing of comparisons: it takes two thirds of the time, and finds nothing in these formats
 fuzz_make = $(MAKE) --no-print-directory CC=clang SAN=1 O=$(O)/fuzz \
 	CFLAGS='-O2 -g -fsanitize-coverage=inline-8bit-counters,pc-table' CPPFLAGS='$(fuzz_limits)'

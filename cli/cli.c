@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,11 +156,37 @@ int xf_find_domain(sqlite3 *db, struct xf_options *o, struct xf_error *err)
 	return code ? 0 : no_such_domain(db, o->domain, err);
 }
 
+/* A list of nobody's rows is empty for a reason. */
+static int tell_nobody(sqlite3 *db, const struct xf_options *o, struct xf_error *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int code;
+
+	if (o->domid < 0)
+		return 0;
+	code = xf_db_prepare(db, &stmt,
+		"SELECT group_concat('d' || domid, ', ') FROM (SELECT domid FROM domains ORDER BY domid LIMIT 20)"
+		" WHERE NOT EXISTS (SELECT 1 FROM event_place WHERE domid = ?1 AND (?2 < 0 OR vcpu = ?2))",
+		err);
+	if (!code) {
+		sqlite3_bind_int(stmt, 1, o->domid);
+		sqlite3_bind_int(stmt, 2, o->vcpu);
+		code = xf_db_step(stmt, err);
+	}
+	if (code == 1 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+		fprintf(stderr, "no event is of that %s: the capture has events of %s\n",
+			o->vcpu < 0 ? "domain" : "vCPU", xf_db_text(stmt, 0));
+	sqlite3_finalize(stmt);
+	return code < 0 ? code : 0;
+}
+
 int xf_open_for(sqlite3 **db, struct xf_options *options, struct xf_error *err)
 {
 	int code = xf_open(db, options->args[0], err);
 
-	return code ? code : xf_find_domain(*db, options, err);
+	if (!code)
+		code = xf_find_domain(*db, options, err);
+	return code ? code : tell_nobody(*db, options, err);
 }
 
 int xf_name_domains(sqlite3 *db, const struct xf_options *options, struct xf_error *err)
@@ -246,6 +273,45 @@ int xf_time_range(const struct xf_options *o, uint64_t tsc_first, uint64_t hz,
 		code = point(&o->from, "--from", tsc_first, hz, &range->from, err);
 	if (range->has_to && !code)
 		code = point(&o->to, "--to", tsc_first, hz, &range->to, err);
+	return code;
+}
+
+/* A time of the capture as --from and --to take it. */
+static void print_time(uint64_t tsc, uint64_t first, uint64_t hz)
+{
+	if (hz)
+		fprintf(stderr, "%.6fs", (double)(tsc - first) / (double)hz);
+	else
+		fprintf(stderr, "%" PRIu64 "c", tsc);
+}
+
+static void tell_outside(const struct xf_range *range, uint64_t first, uint64_t last, uint64_t hz)
+{
+	if (range->to < range->from)
+		fputs("nothing is in that range: --from is later than the end given\n", stderr);
+	else if (range->from > last || range->to < first) {
+		fputs("nothing is in that range: the capture goes from ", stderr);
+		print_time(first, first, hz);
+		fputs(" to ", stderr);
+		print_time(last, first, hz);
+		putc('\n', stderr);
+	}
+}
+
+int xf_time_range_of(sqlite3 *db, const struct xf_options *options, uint64_t hz,
+	struct xf_range *range, uint64_t *tsc_first, struct xf_error *err)
+{
+	int64_t first = 0, last = 0;
+	int code = xf_db_int(db, "SELECT ifnull((SELECT tsc_first FROM trace), 0)", &first, err);
+
+	if (!code)
+		code = xf_db_int(db, "SELECT ifnull((SELECT tsc_last FROM trace), 0)", &last, err);
+	if (!code)
+		code = xf_time_range(options, (uint64_t)first, hz, range, err);
+	if (!code && (range->has_from || range->has_to))
+		tell_outside(range, (uint64_t)first, (uint64_t)last, hz);
+	if (tsc_first)
+		*tsc_first = (uint64_t)first;
 	return code;
 }
 

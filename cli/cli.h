@@ -69,6 +69,13 @@ int xf_time_range(const struct xf_options *options, uint64_t tsc_first, uint64_t
 	struct xf_range *range, struct xf_error *err);
 
 /*
+ * The same for a database, whose first TSC goes to *tsc_first, unless that is NULL.  A range that the
+ * capture has nothing in is told on stderr: the empty list that follows has a reason.
+ */
+int xf_time_range_of(sqlite3 *db, const struct xf_options *options, uint64_t hz,
+	struct xf_range *range, uint64_t *tsc_first, struct xf_error *err);
+
+/*
  * Brings the times of a database to one clock as --clocks says, see xf_clocks_apply().  *pcpus: how many
  * pCPUs' were corrected.
  */

@@ -362,17 +362,13 @@ static int find_fork(struct events *e, int64_t *from, int64_t *to, struct xf_err
 
 static int open_db(struct events *e, struct xf_options *o, struct xf_error *err)
 {
-	int64_t first = 0, from = 1, to = INT64_MAX;
+	int64_t from = 1, to = INT64_MAX;
 	int code = xf_open_for(&e->db, o, err);
 
 	if (!code)
 		code = xf_capture_hz(e->db, o, &e->hz, err);
 	if (!code)
-		code = xf_db_int(
-			e->db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
-	e->tsc_first = (uint64_t)first;
-	if (!code)
-		code = xf_time_range(o, e->tsc_first, e->hz, &e->range, err);
+		code = xf_time_range_of(e->db, o, e->hz, &e->range, &e->tsc_first, err);
 	if (!code)
 		code = load_names(e, err);
 	if (!code && o->fork >= 0)

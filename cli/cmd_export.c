@@ -291,7 +291,7 @@ static const struct format *find_format(const char *name, struct xf_error *err)
 static int open_database(
 	struct xf_export *x, struct xf_options *options, bool fleet, struct xf_error *err)
 {
-	int64_t first = 0, n = 1;
+	int64_t n = 1;
 	sqlite3_stmt *stmt = NULL;
 	int code;
 
@@ -303,11 +303,7 @@ static int open_database(
 	if (!code)
 		code = xf_capture_hz(x->db, x->options, &x->hz, err);
 	if (!code)
-		code = xf_db_int(
-			x->db, "SELECT ifnull((SELECT tsc_first FROM trace), 0)", &first, err);
-	x->tsc_first = (uint64_t)first;
-	if (!code)
-		code = xf_time_range(x->options, x->tsc_first, x->hz, &x->range, err);
+		code = xf_time_range_of(x->db, x->options, x->hz, &x->range, &x->tsc_first, err);
 	if (!code && x->options->fork >= 0) {
 		code = xf_db_prepare(
 			x->db, &stmt, "SELECT count(*) FROM forks WHERE fork_id = ?", err);

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
+#include "cli/outfile.h"
 
 /* In the order of the help; each is xf_cmd_NAME in cli/cmd_*.c. */
 #define COMMANDS(X)  \
@@ -93,7 +94,7 @@ static int run(int argc, char **argv, struct xf_error *err)
 	code = xf_options_parse(&options, command, argc - 1, argv + 1, err);
 	if (!code && options->help)
 		xf_help_command(stdout, command);
-	else if (!code)
+	else if (!code && !(code = xf_outfile_check(options, err)))
 		code = command->run(options, err);
 	free(options);
 	return code;

@@ -125,6 +125,10 @@ int xf_set_domain(
 int xf_set_when(
 	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
 {
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}};
 	struct xf_when *when = field;
 	size_t length = strlen(value);
 	char *end;
@@ -138,11 +142,17 @@ int xf_set_when(
 	} else {
 		when->unit = XF_WHEN_SECONDS;
 		when->seconds = strtod(value, &end);
-		if (length && !*end && isfinite(when->seconds) && when->seconds >= 0)
-			return 0;
+		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && end != value; i++) {
+			if (strcmp(end, units[i].name) || !(when->seconds >= 0))
+				continue;
+			when->seconds *= units[i].seconds;
+			if (isfinite(when->seconds))
+				return 0;
+		}
 	}
 	return xf_fail(err, XF_USAGE,
-		"--%s %s: seconds from the first record, such as 1.5, or a TSC in cycles with a c behind",
+		"--%s %s: a time from the first record, such as 1.5 (seconds), 12ms, 350us or 2min,"
+		" or a TSC in cycles with a c behind",
 		option->name, value);
 }
 

@@ -10,6 +10,7 @@ first.  O: the build.  Out: cases, and how many faults there were of each kind.
 """
 import collections
 import contextlib
+import functools
 import hashlib
 import itertools
 import os
@@ -18,6 +19,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import tempfile
 import threading
@@ -35,6 +37,7 @@ JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 1)
 SHORT = 6  # points of each kind of fault and command that are tried without TORTURE_SECONDS
 KILLS = 20  # at any time
 HANGS = 60  # seconds
+SHARED = struct.Struct("<Q131072Q")  # struct shared of tests/torture/nomem.c
 CRASHES = {128 + number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)}
 RAW = re.compile(r"PRAGMA|DROP|COMMIT|BEGIN|SELECT|INSERT|CREATE|sqlite|attempt to")
 TEMPORARY = re.compile(r".*\.xenfault-tmp-[0-9a-v]{12}(-journal|-wal|-shm)?$")
@@ -42,6 +45,7 @@ TRACE = os.path.join(TOP, "tests", "fuzz", "seeds", "trace", "dom0-crowd")
 OTHER = os.path.join(TOP, "tests", "fuzz", "seeds", "trace", "pvh-shadow")
 LARGE = unpack("wtpt-smp.bin")
 STANDIN = os.path.join(BUILD, "tests", "standin.so") if os.path.exists(os.path.join(BUILD, "tests", "standin.so")) else None
+FOUND = "0x00a5f000"  # an event mask that nobody else would leave
 SYMBOLS = os.path.join(TOP, "tests", "data", "kallsyms.txt")
 
 # what a fault is: its name, how inject is called, and nomem; whether the run may go on as if nothing was
@@ -57,10 +61,10 @@ KINDS = {
 class Command:
     """A command to be tortured: what stands in the folder before, its arguments, the file that it makes."""
 
-    def __init__(self, name, args, product, before=(), live=False, options=""):
+    def __init__(self, name, args, product, before=(), live=False, standin=False):
         self.name, self.args, self.product, self.before = name, args, product, dict(before)
-        self.live, self.options = live, options
-        self.calls = self.allocations = 0
+        self.live, self.standin = live, standin
+        self.calls, self.allocations, self.places = 0, 0, []
         self.whole = self.old = self.part = None
 
     def prepare(self, folder):
@@ -119,14 +123,21 @@ def complete(path):
         return db.execute("SELECT complete FROM capture").fetchone()[0]
 
 
+def standin_variables(log):
+    """What puts a stand-in in the place of Xen's libraries."""
+    return {"LD_PRELOAD": STANDIN, "XFS_LOG": log, "XFS_MASK": FOUND, "XFS_PRODUCER": "records"}
+
+
 def start(command, folder, kind, at, out):
-    """Runs a command with a fault; status and what it said.  A hang is status None."""
-    action, more = KINDS[kind] if kind else ("count", {})
+    """Runs a command with a fault: its status (None: it hangs), what it said, the call that was met, and where."""
+    action, more = KINDS[kind] if kind else ("count", {"NOMEM_PLACES": "1"})
     count = os.path.join(out, "count")
     with open(count, "wb") as file:
-        file.write(bytes(8))
+        file.truncate(SHARED.size)
     variables = {**os.environ, "LD_PRELOAD": NOMEM, "NOMEM_NAME": "xenfault", "NOMEM_COUNT": count, **more,
                  "NOMEM_AT": str(at) if action is None else "0", "MALLOC_PERTURB_": "165", "TMPDIR": folder}
+    if command.standin:
+        variables.update(standin_variables(os.path.join(out, "log")), LD_PRELOAD=f"{NOMEM}:{STANDIN}", XFS_BYTES="40000")
     program = [XENFAULT, *command.args]
     if action:
         program = [INJECT, os.path.join(out, "calls"), action, str(at), *program]
@@ -137,23 +148,21 @@ def start(command, folder, kind, at, out):
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        return None, child.communicate()[1].decode(errors="replace"), "-"
-    met = "-"
+        return None, child.communicate()[1].decode(errors="replace"), "-", "-"
+    calls, met, where = 0, "-", "-"
     if action:
         with open(os.path.join(out, "calls"), encoding="ascii") as file:
-            command_calls, met = file.read().split()
-        if not kind:
-            command.calls = int(command_calls)
+            calls, met, where = file.read().split()
     if not kind:
         with open(count, "rb") as file:
-            command.allocations = int.from_bytes(file.read(), "little")
-    return child.returncode if child.returncode >= 0 else 128 - child.returncode, said, met
+            command.allocations, *places = SHARED.unpack(file.read())
+        command.calls, command.places = int(calls), sorted(first for first in places[1::2] if first)
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode, said, met, where
 
 
-def judge(command, folder, kind, status, said, met):
-    """Why what happened is wrong, or None."""
-    killed = kind == "kill -9" and met != "-"
-    path = os.path.join(folder, command.product)
+def ended(kind, status, said, met, where):
+    """Whether the way in which it ended is wrong: why, or None."""
+    killed = kind == "kill -9" and met != "-" and where == "-"
     if status is None:
         return "it hangs"
     if status in CRASHES or (status == 128 + signal.SIGKILL) != killed:
@@ -164,6 +173,13 @@ def judge(command, folder, kind, status, said, met):
             return "no message"
         if RAW.search(said):
             return "a message that is a statement of ours"
+    return None
+
+
+def judge(command, folder, kind, status, met):
+    """Why what is there afterwards is wrong, or None."""
+    killed = kind == "kill -9" and met != "-"
+    path = os.path.join(folder, command.product)
     if not os.path.exists(path):
         if not status:
             return "success, and nothing is there"
@@ -218,11 +234,16 @@ def tried(command, kind, at):
         os.mkdir(folder)
         os.mkdir(out)
         command.prepare(folder)
-        status, said, met = start(command, folder, kind, at, out)
-        wrong = judge(command, folder, kind, status, said, met)
-        if not wrong and (kind == "kill -9" or len(os.listdir(folder)) > len(command.before) + 1):
+        status, said, met, where = start(command, folder, kind, at, out)
+        wrong = ended(kind, status, said, met, where)
+        if command.standin:
+            guarded = kind != "kill -9" or where != "drain-guard"
+            wrong = wrong or ended_badly("record", folder, os.path.join(out, "log"), status, guarded)
+        else:
+            wrong = wrong or judge(command, folder, kind, status, met)
+        if not wrong and not command.standin and (kind == "kill -9" or len(os.listdir(folder)) > len(command.before) + 1):
             wrong = again(command, folder)
-        return met, status, wrong and f"{command.name}, {kind} at {at} ({met}): {wrong}: {said.strip()[-300:]}"
+        return met, status, wrong and f"{command.name}, {kind} at {at} ({met} {where}): {wrong}: {said.strip()[-300:]}"
 
 
 def measure(command):
@@ -234,8 +255,10 @@ def measure(command):
         command.prepare(folder)
         if command.product in command.before:
             command.old = content(os.path.join(folder, command.product))
-        status, said, _ = start(command, folder, None, 0, out)
+        status, said, _, _ = start(command, folder, None, 0, out)
         assert status == 0, (command.name, status, said)
+        if command.standin:
+            return
         command.whole = content(os.path.join(folder, command.product))
         left = set(os.listdir(folder)) - {command.product, *command.before}
         assert not left, (command.name, left)
@@ -255,6 +278,8 @@ def commands():
         Command("record", ["record", "-o", "x.db", "--via", f"cat {TRACE}"], "x.db", live=True),
         Command("record --force", ["record", "--force", "-o", "x.db", "--via", f"cat {TRACE}"], "x.db", {"x.db": two},
                 live=True),
+        *([Command("record from Xen", ["record", "-o", "x.db", "-S", "4"], "x.db", live=True, standin=True)]
+          if STANDIN else []),
         Command("analyze", ["analyze", "x.db"], "x.db", {"x.db": one}),
         Command("merge", ["merge", "-o", "f.db", "a=a.db", "b=b.db"], "f.db", {"a.db": one, "b.db": two}),
         Command("export --to csv", ["export", "--to", "csv", "--view", "events", "-o", "x.csv", "a.db"], "x.csv",
@@ -267,11 +292,13 @@ def commands():
 
 
 def points(command, kind):
-    """The numbers of the calls, or allocations, in a random order."""
-    n = command.allocations if KINDS[kind][0] is None else command.calls
-    order = list(range(1, n + 1))
-    random.Random(f"{SEED} {command.name} {kind}").shuffle(order)
-    return order
+    """The numbers of the calls, or allocations, in a random order; first one allocation of each place."""
+    first, n = ([], command.calls) if KINDS[kind][0] else (list(command.places), command.allocations)
+    rest = sorted(set(range(1, n + 1)) - set(first))
+    order = random.Random(f"{SEED} {command.name} {kind}")
+    order.shuffle(first)
+    order.shuffle(rest)
+    return first + rest
 
 
 class Tally:
@@ -322,10 +349,13 @@ def inject(seconds):
 
 # --- kill -9 at any time ---
 
-FOUND = "0x00a5f000"  # an event mask that nobody else would leave
+@functools.cache
+def whole_large():
+    """What an import of the larger trace makes."""
+    return content(made("large.db", "import", LARGE))
 
 
-def capture_killed(number, whole, spans):
+def capture_killed(number, spans):
     """One import or capture that is killed at some time, and a new run under its name; why it is wrong."""
     name = ("import", "record")[number % 2 if STANDIN else 0]
     with working_folder() as top:
@@ -335,33 +365,31 @@ def capture_killed(number, whole, spans):
         args, variables = ["import", "-o", "x.db", LARGE], dict(os.environ)
         if name == "record":
             args = ["record", "-o", "x.db", "-S", "4"]
-            variables.update(LD_PRELOAD=STANDIN, XFS_LOG=log, XFS_MASK=FOUND, XFS_PRODUCER="records",
-                             XFS_BYTES="400000")
+            variables.update(standin_variables(log), XFS_BYTES="400000")
         began = time.monotonic()
         child = subprocess.Popen([XENFAULT, *args], cwd=folder, env=variables, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         span = spans.get(name)
         if span:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(random.Random(f"{SEED} {number}").uniform(0, span))
             child.kill()
-        child.wait(HANGS)
+        # the drain sees its reader gone, or its guard sees it gone: stderr ends with the last of them
+        child.communicate(timeout=HANGS)
         spans.setdefault(name, 1.05 * (time.monotonic() - began))
-        return name, f"{name} {number}", ended_badly(name, folder, path, log, child.returncode, whole)
+        return name, f"{name} {number}", ended_badly(name, folder, log, child.returncode)
 
 
-def ended_badly(name, folder, path, log, status, whole):
-    """What is wrong after a kill."""
-    if name == "record" and os.path.exists(log):
-        # the drain sees its reader gone, or its guard sees it: Xen is left as it was found
-        until = time.monotonic() + HANGS
-        while "close" not in open(log, encoding="ascii").read():
-            if time.monotonic() > until:
-                return "xenfault-drain goes on"
-            time.sleep(0.01)
-        last = open(log, encoding="ascii").read().splitlines()[-1]
-        if last != f"close tracing off events {FOUND}":
-            return f"Xen is left with: {last}"
+def ended_badly(name, folder, log, status, guarded=True):
+    """What is wrong after a kill, or another fault; guarded: also with what Xen was left with."""
+    path, lines = os.path.join(folder, "x.db"), []
+    if os.path.exists(log):
+        with open(log, encoding="ascii") as file:
+            lines = file.read().splitlines()
+    masks = [line.split()[1] for line in lines if line.startswith("evt_mask")]
+    switched = [line for line in lines if line in ("enable", "disable")]
+    if guarded and (masks[-1:] not in ([], [FOUND]) or switched[-1:] == ["enable"]):
+        return f"Xen is left with {masks[-1:]}, {switched[-1:]}"
     beside = ("x.db", "x.db-wal", "x.db-shm", "x.db-journal")
     left = [n for n in os.listdir(folder) if n not in beside and not TEMPORARY.match(n)]
     if left:
@@ -376,29 +404,29 @@ def ended_badly(name, folder, path, log, status, whole):
         if not marked and (name == "import" or not status):
             return f"it ended with status {status} and is marked as cut short"
         # what was killed when all was done is whole
-        written = [line.split()[3] for line in open(log, encoding="ascii") if line.startswith("truth")] \
-            if name == "record" else []
+        written = [line.split()[3] for line in lines if line.startswith("truth")]
         if name == "record" and marked and (not written or stored != sum(map(int, written))):
             return f"it is marked as whole with {stored} of {written} records"
         if told != held:
             return f"it holds {held} events and tells of {told}"
     done = subprocess.run([XENFAULT, "import", *(["--force"] if os.path.exists(path) else []), "-o", "x.db", LARGE],
                           cwd=folder, capture_output=True, timeout=HANGS, check=False)
-    if done.returncode or content(path) != whole or os.listdir(folder) != ["x.db"]:
+    if done.returncode or content(path) != whole_large() or os.listdir(folder) != ["x.db"]:
         return f"a new run under the name: {done.returncode}, {done.stderr.decode()}, {os.listdir(folder)}"
     return None
 
 
 def kill(seconds):
     """Kills until the time is over."""
-    tally, whole, spans = Tally(seconds), content(made("large.db", "import", LARGE)), {}
+    tally, spans = Tally(seconds), {}
+    whole_large()
     for number in range(2):
-        _, _, why = capture_killed(number, whole, spans)
+        _, _, why = capture_killed(number, spans)
         assert not why, why
 
     def work(number):
         if not tally.over():
-            name, what, why = capture_killed(number, whole, spans)
+            name, what, why = capture_killed(number, spans)
             tally.add("killed " + name, name, why and f"{what}: {why}")
     with ThreadPoolExecutor(JOBS) as pool:
         list(pool.map(work, range(2, 1_000_000 if seconds else KILLS + 2)))
