@@ -264,6 +264,7 @@ static const struct format {
 	{"perfetto", xf_export_perfetto, false, NULL},
 	{"csv", xf_export_csv, false, NULL},
 	{"jsonl", xf_export_jsonl, false, NULL},
+	{"folded", xf_export_folded, false, NULL},
 	{"postgresql", to_postgresql, true, xf_sql_postgresql},
 };
 
@@ -358,8 +359,9 @@ static int run_export(struct xf_options *options, struct xf_error *err)
 static const struct xf_option export_options[] = {
 	XF_OPT_OUTPUT("FILE", "the file to write; default: standard output"),
 	XF_OPT_FORCE("FILE"),
-	{"to", 0, "FORMAT", "perfetto, csv, jsonl or postgresql (not a time here)",
-		XF_TEXT(struct xf_export_options, to_format), "perfetto csv jsonl postgresql"},
+	{"to", 0, "FORMAT", "perfetto, csv, jsonl, folded or postgresql (not a time here)",
+		XF_TEXT(struct xf_export_options, to_format),
+		"perfetto csv jsonl folded postgresql"},
 	{"view", 0, "NAME", "the view to write as csv or jsonl",
 		XF_TEXT(struct xf_export_options, view), XF_VIEWS},
 	XF_OPT_DOMAIN,
@@ -376,5 +378,6 @@ static const struct xf_option export_options[] = {
 	{0},
 };
 
-const struct xf_command xf_cmd_export = {"export", "DB", "CSV, JSON lines, Perfetto, PostgreSQL",
-	export_options, sizeof(struct xf_export_options), run_export};
+const struct xf_command xf_cmd_export = {"export", "DB",
+	"CSV, JSON lines, Perfetto, flame graphs, PostgreSQL", export_options,
+	sizeof(struct xf_export_options), run_export};

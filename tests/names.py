@@ -3,6 +3,7 @@
 """Forks named by the log of the guest's own kernel.  In: traces, logs.  Out: cases."""
 import csv
 import io
+import json
 import os
 import re
 import resource
@@ -54,24 +55,8 @@ def names(db):
 
 
 def truth(trace):
-    """
-    {fork_id: [pid, comm, child_pid]}: a fork of domain 0 ends with the log's next pin on its vCPU, and the
-    task that pins has its next sched_process_fork behind that.
-    """
-    log = witness.ftrace(unpack(trace + ".ftrace"))
-    pins = [(tsc, cpu, task) for cpu, tsc, event, _, task in log if event == "xen_mmu_pgd_pin"]
-    forks = [(tsc, task, text) for _, tsc, event, text, task in log if event == "sched_process_fork"]
-    first, found = log[0][1], {}
     with opened(database_path(trace)) as db:
-        rows = db.rows("SELECT fork_id, tsc_start, tsc_end, (SELECT vcpu FROM pt_sequences s WHERE"
-                       " s.fork_id = f.fork_id ORDER BY tsc_end DESC LIMIT 1) FROM forks f WHERE domid = 0")
-    for fork, start, end, vcpu in rows:
-        task = next((task for tsc, cpu, task in pins if tsc > end and cpu == vcpu), None)
-        text = next((text for tsc, who, text in forks if tsc > end and who == task), None)
-        if start > first and text:
-            comm, pid, child = re.match(r"comm=(.*) pid=(\d+) child_comm=.* child_pid=(\d+)", text).groups()
-            found[fork] = [int(pid), comm, int(child)]
-    return found
+        return witness.fork_names(db, witness.ftrace(unpack(trace + ".ftrace")))
 
 
 TRUTH = {trace: truth(trace) for trace in SHELLS + PROBED}
@@ -168,6 +153,29 @@ def _():
     result = run("processes", database_path("dom0-crowd"))
     check("--guest" in result.stderr, "why there are no names")
     check("who" not in run("forks", database_path("dom0-crowd")).stdout, "no column without names")
+    db.close()
+
+
+@case("report, Perfetto and folded stacks have the names")
+def _():
+    db, _ = named("dom0-shell", log_of("named", [line.replace(b" sh-", b"a;b-").replace(b"comm=sh ", b"comm=a;b ")
+                                                 for line in lines_of("dom0-shell")]))
+    path = os.path.join(WORK, "named.db")
+    page = run("report", "-o", "-", path).stdout
+    check("Who forked" in page and "<td>a;b</td>" in page, "the report")
+    check("Who forked" not in run("report", "-o", "-", database_path("dom0-shell")).stdout, "without names")
+    slices = [event for event in json.loads(run("export", "--to", "perfetto", path).stdout)["traceEvents"]
+              if "child_pid" in event.get("args", {})]
+    equal({event["args"]["fork_id"]: event["args"]["child_pid"] for event in slices},
+          {fork: who[2] for fork, who in TRUTH["dom0-shell"].items()}, "slices")
+    check(all(event["name"].startswith(event["args"]["comm"] + ": fork ") for event in slices), "their names")
+    total, known = 0, {"a:b", "process not known"} | {who[1] for who in TRUTH["dom0-shell"].values()}
+    for line in run("export", "--to", "folded", path).stdout.splitlines():
+        stack, cycles = line.rsplit(" ", 1)
+        domain, process, function = stack.split(";")
+        check(domain == "d0" and process in known and function, line)
+        total += int(cycles)
+    equal(total, db.one("SELECT sum(tsc_end - tsc_start) FROM forks"), "cycles")
     db.close()
 
 
