@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * xenfault forks, pages, spurious, flushes: the rows of a view.  In: DB, filters.  Out: a table on
- * stdout.
+ * xenfault forks, pages, spurious, flushes, walks: the rows of a view.  In: DB, filters.
+ * Out: a table on stdout.
  * Text shows what fits in 80 columns; CSV and JSON all columns of the view in order.
  */
 #include <stdlib.h>
@@ -29,6 +29,7 @@ struct listing {
 /* an mmuext_op may be a flush or anything else */
 #define FLUSHES_SQL(n)	     "CASE reach WHEN 'unknown' THEN '<= ' ELSE '' END || " n
 #define PER_PTE_SQL(n, ptes) "CASE WHEN " ptes " THEN printf('%.3f', " n " * 1.0 / " ptes ") END"
+#define INSTRUCTION_SQL	     "ifnull(symbol, printf('0x%x', rip))"
 #define FORKS_ONLY	     " AND fork_id IS NOT NULL"
 #define MARK_SQL	     "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
 
@@ -82,6 +83,16 @@ static const struct text_column flush_text[] = {
 	{PER_PTE_SQL("flushes", "ptes"), {"per PTE", NULL, 9, XF_CELL_INT}},
 };
 
+static const struct text_column walk_text[] = {
+	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"START", {"start", NULL, 13, XF_CELL_REAL}},
+	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
+	{"kind", {"kind", NULL, 6, XF_CELL_TEXT}},
+	{"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
+	{"ptes", {"ptes", NULL, 5, XF_CELL_INT}},
+	{INSTRUCTION_SQL, {"instruction", NULL, 26, XF_CELL_TEXT}},
+};
+
 static const struct listing listings[] = {
 	{"forks", "tsc_start", "fork_id", "(tsc_end - tsc_start)", fork_text,
 		sizeof(fork_text) / sizeof(fork_text[0]), false},
@@ -91,6 +102,8 @@ static const struct listing listings[] = {
 		spurious_text, sizeof(spurious_text) / sizeof(spurious_text[0]), false},
 	{"flushes", "tsc_start", "fork_id, cause, reach", NULL, flush_text,
 		sizeof(flush_text) / sizeof(flush_text[0]), true},
+	{"walks", "tsc_start", "walk_id", "(tsc_end - tsc_start)", walk_text,
+		sizeof(walk_text) / sizeof(walk_text[0]), false},
 };
 
 /* SELECT list of the text form, times in us where the frequency is known, else in cycles. */
@@ -228,6 +241,29 @@ static int print_flush_totals(sqlite3 *db, const char *where, struct xf_error *e
 	return code;
 }
 
+/* Before the rows of walks: what each instruction did. */
+static int print_walk_totals(sqlite3 *db, const char *where, struct xf_error *err)
+{
+	static const struct xf_column columns[] = {
+		{"dom", NULL, 5, XF_CELL_TEXT},
+		{"kind", NULL, 6, XF_CELL_TEXT},
+		{"walks", NULL, 8, XF_CELL_INT},
+		{"pages", NULL, 8, XF_CELL_INT},
+		{"ptes", NULL, 8, XF_CELL_INT},
+		{"instruction", NULL, 36, XF_CELL_TEXT},
+	};
+	char *sql = sqlite3_mprintf(
+		"SELECT ifnull('d' || domid, '?'), kind, count(*), sum(pt_pages), sum(ptes),"
+		" " INSTRUCTION_SQL " FROM walks%s GROUP BY domid, kind, rip ORDER BY 5 DESC",
+		where);
+	int code =
+		print(db, sql, columns, sizeof(columns) / sizeof(columns[0]), XF_FORMAT_TEXT, err);
+
+	if (!code)
+		puts("\nWalk by walk:\n");
+	return code;
+}
+
 /* A fork that does not exist is a mistake, not an empty table. */
 static int check_fork(sqlite3 *db, const struct xf_options *o, struct xf_error *err)
 {
@@ -310,6 +346,8 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 		code = xf_fail_nomem(err);
 	if (!code && l->by_fork && o->format == XF_FORMAT_TEXT)
 		code = print_flush_totals(db, where, err);
+	if (!code && !strcmp(l->view, "walks") && o->format == XF_FORMAT_TEXT)
+		code = print_walk_totals(db, where, err);
 	if (!code)
 		code = print(db,
 			sqlite3_mprintf("%s FROM %s%s%s ORDER BY %s LIMIT %lld", select, l->view,
@@ -353,6 +391,11 @@ static int run_flushes(struct xf_options *options, struct xf_error *err)
 	return list(&listings[3], options, err);
 }
 
+static int run_walks(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[4], options, err);
+}
+
 static const struct xf_option list_options[] = {
 	XF_OPTS_ROWS,
 	XF_OPT_CPU_HZ,
@@ -377,3 +420,6 @@ const struct xf_command xf_cmd_spurious = {"spurious", "DB",
 
 const struct xf_command xf_cmd_flushes = {"flushes", "DB",
 	"TLB flushes by mechanism, cause, reach and fork", list_of_fork_options, 0, run_flushes};
+
+const struct xf_command xf_cmd_walks = {"walks", "DB",
+	"walks through page tables that are no forks: page aging", list_options, 0, run_walks};
