@@ -4,7 +4,8 @@
 # make check      all tests that need no Xen    T=NAME  one case of quick, check or check-xen
 # make check-deb  builds the Debian packages, installs and removes them
 # make check-xen  boots Xen in QEMU              make install  PREFIX= DESTDIR=
-# make fuzz       hostile traces, FUZZ_SECONDS=  make clean
+# make fuzz       hostile inputs, FUZZ_SECONDS=  make clean
+# make torture    fuzz targets, faults at every point, kill -9: TORTURE_SECONDS=
 # Variables: CC, SAN=1 (ASan and UBSan), V=1, O=DIR, WITHOUT_XENCTRL=1, WITHOUT_NCURSES=1
 
 CC ?= gcc
@@ -55,7 +56,7 @@ endif
 
 examples = $(patsubst %.c,$(O)/%,$(wildcard examples/*.c))
 
-lib_dirs = common schemas collector/trace collector/store collector/drain analyzer analyzer/cost analyzer/diff analyzer/verify
+lib_dirs = common schemas collector/trace collector/store collector/guest collector/drain analyzer analyzer/cost analyzer/diff analyzer/verify
 lib_src = $(filter-out collector/drain/drain.c,$(wildcard $(addsuffix /*.c,$(lib_dirs))))
 cli_src = $(wildcard cli/*.c tui/*.c)
 lib_obj = $(lib_src:%.c=$(O)/%.o) $(O)/schema_sql.o $(O)/profiles.o
@@ -154,7 +155,7 @@ $(O)/schema_sql.o $(O)/profiles.o: $(O)/%.o: $(O)/%.c
 -include $(ext_obj:.o=.d) $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(O)/collector/drain/drain.d
 
 deps:
-	@sh tests/setup.sh $(if $(filter quick check fuzz,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev man-db mandoc bash-completion zsh,) \
+	@sh tests/setup.sh $(if $(filter quick check fuzz torture,$(MAKECMDGOALS)),python3 clang libclang-rt-dev clang-format tmux libxen-dev man-db mandoc bash-completion zsh,) \
 		$(if $(filter check-deb,$(MAKECMDGOALS)),debhelper dpkg-dev lintian fakeroot bash-completion man-db libxen-dev,) \
 		$(if $(filter check-xen,$(MAKECMDGOALS)),python3 libxen-dev,)
 
@@ -208,29 +209,74 @@ $(O)/unit/%: tests/unit/%.c $(O)/libxenfault.a
 .PHONY: unit
 unit: $(unit_bin)
 
-# libFuzzer, with limits so small that a few KB reach what a file needs megabytes for
+# Fuzz targets, tests/fuzz/NAME.c: with libFuzzer, and with a driver of their own and gcc.  Limits are so
+# small that a few KB reach what a file needs megabytes for.
+fuzz_targets = reader import symbols log database
 FUZZ_SECONDS ?= 600
+fuzz_limits = -DXF_CHUNK=512 -DRESIDENT_MAX=2048 -DXF_SOURCE_LOOKAHEAD=8192 -DXF_SLOTS=256 -DXF_EDGES=4096 \
+	-DXF_MAX_PCPUS=1024
+# no tracing of comparisons: it takes two thirds of the time, and finds nothing in these formats
 fuzz_make = $(MAKE) --no-print-directory CC=clang SAN=1 O=$(O)/fuzz \
-	CFLAGS='-O2 -g -fsanitize=fuzzer-no-link' \
-	CPPFLAGS='-DXF_CHUNK=512 -DRESIDENT_MAX=2048 -DXF_SOURCE_LOOKAHEAD=8192 -DXF_EDGES=4096'
-$(O)/reader: tests/fuzz/reader.c $(O)/libxenfault.a
+	CFLAGS='-O2 -g -fsanitize-coverage=inline-8bit-counters,pc-table' CPPFLAGS='$(fuzz_limits)'
+drive_make = $(MAKE) --no-print-directory SAN=1 O=$(O)/drive CFLAGS='-O2 -g' CPPFLAGS='$(fuzz_limits)'
+fuzz_bin = $(fuzz_targets:%=$(O)/%)
+driven_bin = $(fuzz_targets:%=$(O)/driven/%)
+fuzz_lib = $(O)/libcli.a $(O)/libxenfault.a
+# what the commands need of their main program, under another name than main()
+$(O)/renamed.o: cli/main.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) -Dmain=xf_main -Wno-missing-prototypes -c -o $@ $<
+$(O)/libcli.a: $(filter-out $(O)/cli/main.o,$(cli_obj)) $(O)/renamed.o
+	$(Q)rm -f $@; ar rcs $@ $^
+$(fuzz_bin): $(O)/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(fuzz_lib)
+	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< \
-		$(O)/libxenfault.a $(LIBS)
+		$(fuzz_lib) $(LIBS) $(TUI_LIBS)
+$(driven_bin): $(O)/driven/%: tests/fuzz/%.c tests/fuzz/driver.c tests/fuzz/fuzz.h $(fuzz_lib)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(XF_CFLAGS) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $< tests/fuzz/driver.c \
+		$(fuzz_lib) $(LIBS) $(TUI_LIBS)
 
-.PHONY: fuzz run-fuzz
+.PHONY: fuzz run-fuzz targets driven
+targets: $(fuzz_bin)
+driven: $(driven_bin)
 fuzz: deps
 	@$(MAKE) --no-print-directory run-fuzz
 run-fuzz: packages
-	@$(fuzz_make) $(O)/fuzz/reader
-	@sh tests/fuzz/run.sh $(O)/fuzz reader $(FUZZ_SECONDS)
+	@$(fuzz_make) targets
+	@sh tests/fuzz/run.sh $(O)/fuzz "$(fuzz_targets)" $(FUZZ_SECONDS)
+
+# Faults at every system call and allocation, and kill -9 at any time: tests/torture.py
+torture_bin = $(O)/torture/inject $(O)/torture/nomem.so
+$(O)/torture/inject: tests/torture/inject.c tests/torture/marker.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Wall -Wextra -Werror -Wshadow -O2 -g -o $@ $<
+$(O)/torture/nomem.so: tests/torture/nomem.c tests/torture/marker.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -I. -Wall -Wextra -Werror -Wshadow -O2 -g -shared -fPIC -o $@ $<
+
+# The fuzz targets have one CPU, each a fifth of the time; the faults and kills have the others.
+TORTURE_SECONDS ?= 600
+.PHONY: torture run-torture
+torture: deps
+	@$(MAKE) --no-print-directory run-torture
+run-torture: all $(standin) $(torture_bin)
+	@$(fuzz_make) targets
+	@$(run_tests) "fuzz=sh tests/fuzz/run.sh $(O)/fuzz '$(fuzz_targets)' $$(($(TORTURE_SECONDS) / 5))" \
+		"torture=TORTURE_SECONDS=$(TORTURE_SECONDS) O=$(O) XENFAULT=$(O)/xenfault python3 tests/torture.py"
 
 # The programs of make check, NAME=COMMAND, those that take longest first.  run.py runs them side by
 # side and takes T, the part of a name that cases must contain.
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth memory mistakes))))
+	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth points memory mistakes names))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
+drive_tests = $(foreach t,reader:20000 import:300 symbols:20000 log:2000 database:150, \
+	"fuzz-$(firstword $(subst :, ,$t))=sh tests/fuzz/run.sh $(O)/drive $(subst :, ,$t)")
 san_tests = truth compare synthetic
 run_tests = python3 tests/run.py
 python_tests = $(foreach t,$(1),"$(t)=O=$(O) XENFAULT=$(O)/xenfault python3 tests/$(t).py")
@@ -246,13 +292,13 @@ run-quick: all unit $(standin)
 		"tui=XENFAULT=$(O)/xenfault XENFAULT_SAN=$(O)/xenfault python3 tests/tui.py" \
 		$(call python_tests,complete $(standin_tests) $(tests)) $(style_test) "install=sh tests/install.sh $(O)" $(call unit_tests,$(O))
 
-run-check: all unit $(standin)
+run-check: all unit $(standin) $(torture_bin)
 	@$(MAKE) --no-print-directory SAN=1 O=$(O)/san all unit $(standin:$(O)/%=$(O)/san/%)
 	@$(MAKE) --no-print-directory CC=clang O=$(O)/clang all
-	@$(fuzz_make) $(O)/fuzz/reader
+	@$(drive_make) driven
 	@$(run_tests) "tui=XENFAULT=$(O)/xenfault XENFAULT_SAN=$(O)/san/xenfault python3 tests/tui.py" \
 		$(foreach t,$(standin_tests),"san-$(t)=SAN=1 O=$(O)/san python3 tests/$(t).py") \
-		$(call python_tests,complete $(standin_tests) $(tests)) "fuzz=sh tests/fuzz/run.sh $(O)/fuzz reader 60" \
+		$(call python_tests,complete torture $(standin_tests) $(tests)) $(drive_tests) \
 		$(foreach t,$(san_tests),"san-$(t)=XF_TEST_DIR=$(O)/test-san XENFAULT=$(O)/san/xenfault python3 tests/$(t).py") \
 		$(call unit_tests,$(O)/san) $(style_test) "install=sh tests/install.sh $(O)"
 

@@ -85,7 +85,7 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 		code = xf_sequence_end_run(a, v, why);
 	v->cut = why == XF_END_LOSS;
 	v->fork = NULL;
-	v->user_fault = false;
+	v->not_suspended = false;
 	v->fault_open = v->handler.open = false;
 	v->change = 0;
 	v->spaces++; /* it may have loaded another one */
@@ -480,6 +480,9 @@ int xf_analyzer_event(
 	a->event_id = event_id;
 	if (event->kind == XF_LOST)
 		return lost(a, event);
+	/* what is concluded from stock Xen's records is concluded from these alone */
+	if (xf_record_is_point(event->raw_id))
+		return 0;
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
@@ -627,7 +630,8 @@ int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
 		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
 		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
-		"DROP TABLE IF EXISTS episode_vcpu; DROP TABLE IF EXISTS walk",
+		"DROP TABLE IF EXISTS episode_vcpu; DROP TABLE IF EXISTS fork_name;"
+		"DROP TABLE IF EXISTS guest_fork_found; DROP TABLE IF EXISTS walk",
 		err);
 
 	return code ? code : xf_db_exec(db, xf_sql_derived, err);
@@ -649,6 +653,8 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err)
 		code = xf_analyzer_finish(a, err);
 	if (!code)
 		code = xf_analyze_mark(db, err);
+	if (!code)
+		code = xf_analyze_names(db, err);
 	xf_analyzer_free(a);
 	if (!code)
 		code = xf_db_exec(db, "COMMIT", err);

@@ -43,6 +43,12 @@ int xf_analyze(sqlite3 *db, struct xf_progress *progress, struct xf_error *err);
  */
 int xf_analyze_mark(sqlite3 *db, struct xf_error *err);
 
+/*
+ * Names forks by the logs of guests that the database holds (tables guest_*); without one it does nothing.
+ * May be called again.  After the forks were written; xf_analyze() does it itself.
+ */
+int xf_analyze_names(sqlite3 *db, struct xf_error *err);
+
 /* Empties the derived tables, for instance because the events were put in another order. */
 int xf_analyze_clear(sqlite3 *db, struct xf_error *err);
 

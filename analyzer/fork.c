@@ -173,6 +173,8 @@ static int end_fork(struct xf_analyzer *a, struct xf_fork *fork, enum xf_end why
 	fork->ended = true;
 	put_in(d, fork);
 	fork->ended_by = why;
+	if (fork->maybe_pinned && !fork->doubt)
+		fork->doubt = "ends with a pin after another task ran, by order";
 	if (v->fork == fork)
 		v->fork = NULL;
 	code = end_runs(a, fork, why);
@@ -302,8 +304,7 @@ static struct xf_fork *resumed(
 	unsigned nhere = 0, nelsewhere = 0;
 
 	*maybe = NULL;
-	/* whoever faulted at a user address since the last switch was not inside fork() */
-	if (v->user_fault)
+	if (v->not_suspended)
 		return NULL;
 	for (struct xf_fork *f = v->domain->forks; f; f = f->next)
 		if (f->suspended && continues(f, w))
@@ -403,7 +404,7 @@ int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v)
 {
 	struct xf_fork *fork = v->fork;
 
-	v->user_fault = true;
+	v->not_suspended = true;
 	v->user_space = v->spaces + 1;
 	v->cut = false;
 	if (fork && !fork->suspended && fork->vcpu == v)
@@ -421,7 +422,7 @@ void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct 
 
 	(void)a;
 	v->switches++;
-	v->user_fault = false;
+	v->not_suspended = false;
 	if (!fork || fork->suspended || fork->vcpu != v)
 		return;
 	fork->suspended = true;
@@ -437,13 +438,14 @@ int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event 
 	v->cut = false;
 	if (fork && !fork->suspended && fork->vcpu == v) {
 		fork->tsc_pin = event->tsc;
+		v->not_suspended = true; /* large tables are pinned in several multicalls */
 		return end_fork(a, fork, XF_END_PIN);
 	}
 	/* a suspended fork that had nothing left to write-protect also ends with a pin, as exec does */
 	for (struct xf_fork *f = v->domain->forks; f; f = f->next) {
-		if (!f->suspended || f->vcpu != v || v->user_fault || f->switches == v->switches ||
-			f->maybe_pinned || v->spaces - f->spaces == 1 || in_user_mode(v, f) ||
-			only_rest(v->domain, f))
+		if (!f->suspended || f->vcpu != v || v->not_suspended ||
+			f->switches == v->switches || f->maybe_pinned ||
+			v->spaces - f->spaces == 1 || in_user_mode(v, f) || only_rest(v->domain, f))
 			continue;
 		f->maybe_pinned = true;
 		f->tsc_pin = event->tsc;

@@ -162,9 +162,9 @@ struct xf_vcpu {
 	uint64_t spaces;	     /* address spaces loaded so far: xf_loads_space() */
 	const struct xf_vcpu *raced; /* it had the same address space as that vCPU, */
 	uint64_t raced_space[2];     /* when their spaces were these (own, other) */
-	bool user_fault;	     /* a user address faulted since the last one */
-	uint64_t user_space;	     /* 1 + `spaces` when a user address faulted last, 0 = never */
-	bool loading;		     /* the last thing that it did was to load an address space */
+	bool not_suspended;  /* whoever runs since the last one is inside no suspended fork */
+	uint64_t user_space; /* 1 + `spaces` when a user address faulted last, 0 = never */
+	bool loading;	     /* the last thing that it did was to load an address space */
 	uint64_t
 		maybe_pinned; /* fork that the last pin may belong to, until that is clear; 0 = none */
 	bool fault_open;      /* a fault was delivered whose PTE write is still to come */

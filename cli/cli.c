@@ -3,15 +3,18 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/guest/domains.h"
 #include "collector/store/clocks.h"
 #include "common/clock.h"
 #include "common/escape.h"
+#include "common/suggest.h"
 #include "schemas/db.h"
 
 #define STEPS 10000 /* of a statement, between two looks for Ctrl-C: some 100 us */
@@ -89,6 +92,121 @@ int xf_open(sqlite3 **db, const char *path, struct xf_error *err)
 	return code;
 }
 
+/* The one domain of that name: 1, or 0 = there is none, or more than one. */
+static int domain_called(
+	sqlite3 *db, const char *name, size_t length, int *domid, struct xf_error *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int found = 0,
+	    code = xf_db_prepare(db, &stmt, "SELECT domid FROM domains WHERE name = ?", err);
+
+	if (!code)
+		sqlite3_bind_text(stmt, 1, name, (int)length, SQLITE_STATIC);
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		*domid = sqlite3_column_int(stmt, 0);
+		code = found++ ? xf_fail(err, XF_USAGE,
+					 "--domain %.*s: more than one domain has that name; give dN (xenfault info)",
+					 (int)length, name)
+			       : 0;
+	}
+	sqlite3_finalize(stmt);
+	return code ? code : found;
+}
+
+static int no_such_domain(sqlite3 *db, const char *name, struct xf_error *err)
+{
+	struct xf_suggest suggest = xf_suggest_for(name);
+	sqlite3_stmt *stmt = NULL;
+	int names = 0,
+	    code = xf_db_prepare(db, &stmt,
+		    "SELECT name FROM domains WHERE name IS NOT NULL ORDER BY domid", err);
+
+	while (!code && (code = xf_db_step(stmt, err)) == 1) {
+		xf_suggest_offer(&suggest, xf_db_text(stmt, 0));
+		names++;
+		code = 0;
+	}
+	if (!code)
+		code = xf_fail(err, XF_USAGE,
+			names ? "--domain %s: no domain has that name%s; it is dN or dNvM, such as d0, or"
+				" a name of the view domains"
+			      : "--domain %s: it is dN or dNvM, such as d0; the database has no names of"
+				" domains (--domain-names)%s",
+			name, names ? xf_suggest_text(&suggest) : "");
+	sqlite3_finalize(stmt);
+	return code;
+}
+
+int xf_find_domain(sqlite3 *db, struct xf_options *o, struct xf_error *err)
+{
+	size_t length = o->domain ? strlen(o->domain) : 0;
+	const char *v = o->domain ? strrchr(o->domain, 'v') : NULL;
+	int code;
+
+	if (!o->domain)
+		return 0;
+	code = domain_called(db, o->domain, length, &o->domid, err);
+	if (!code && v && v > o->domain && xf_whole_number(v + 1, 0xffff) >= 0) {
+		code = domain_called(db, o->domain, (size_t)(v - o->domain), &o->domid, err);
+		if (code == 1)
+			o->vcpu = (int)xf_whole_number(v + 1, 0xffff);
+	}
+	if (code < 0)
+		return code;
+	return code ? 0 : no_such_domain(db, o->domain, err);
+}
+
+/* A list of nobody's rows is empty for a reason. */
+static int tell_nobody(sqlite3 *db, const struct xf_options *o, struct xf_error *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int code;
+
+	if (o->domid < 0)
+		return 0;
+	code = xf_db_prepare(db, &stmt,
+		"SELECT group_concat('d' || domid, ', ') FROM (SELECT domid FROM domains ORDER BY domid LIMIT 20)"
+		" WHERE NOT EXISTS (SELECT 1 FROM event_place WHERE domid = ?1 AND (?2 < 0 OR vcpu = ?2))",
+		err);
+	if (!code) {
+		sqlite3_bind_int(stmt, 1, o->domid);
+		sqlite3_bind_int(stmt, 2, o->vcpu);
+		code = xf_db_step(stmt, err);
+	}
+	if (code == 1 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+		fprintf(stderr, "no event is of that %s: the capture has events of %s\n",
+			o->vcpu < 0 ? "domain" : "vCPU", xf_db_text(stmt, 0));
+	sqlite3_finalize(stmt);
+	return code < 0 ? code : 0;
+}
+
+int xf_open_for(sqlite3 **db, struct xf_options *options, struct xf_error *err)
+{
+	int code = xf_open(db, options->args[0], err);
+
+	if (!code)
+		code = xf_find_domain(*db, options, err);
+	return code ? code : tell_nobody(*db, options, err);
+}
+
+int xf_name_domains(sqlite3 *db, const struct xf_options *options, struct xf_error *err)
+{
+	const char *path = options->domain_names;
+	FILE *file = path ? fopen(path, "r") : NULL;
+	uint64_t names;
+	int code;
+
+	if (!path)
+		return 0;
+	if (!file)
+		return xf_fail_errno(err, XF_IO, "cannot read %s", path);
+	code = xf_domains_read(db, file, path, &names, err);
+	fclose(file);
+	if (!code && !names)
+		xf_warn("%s: it names no domain", path);
+	return code;
+}
+
 bool xf_is_database(const char *path)
 {
 	const char *mark = strrchr(path, '#');
@@ -155,6 +273,45 @@ int xf_time_range(const struct xf_options *o, uint64_t tsc_first, uint64_t hz,
 		code = point(&o->from, "--from", tsc_first, hz, &range->from, err);
 	if (range->has_to && !code)
 		code = point(&o->to, "--to", tsc_first, hz, &range->to, err);
+	return code;
+}
+
+/* A time of the capture as --from and --to take it. */
+static void print_time(uint64_t tsc, uint64_t first, uint64_t hz)
+{
+	if (hz)
+		fprintf(stderr, "%.6fs", (double)(tsc - first) / (double)hz);
+	else
+		fprintf(stderr, "%" PRIu64 "c", tsc);
+}
+
+static void tell_outside(const struct xf_range *range, uint64_t first, uint64_t last, uint64_t hz)
+{
+	if (range->to < range->from)
+		fputs("nothing is in that range: --from is later than the end given\n", stderr);
+	else if (range->from > last || range->to < first) {
+		fputs("nothing is in that range: the capture goes from ", stderr);
+		print_time(first, first, hz);
+		fputs(" to ", stderr);
+		print_time(last, first, hz);
+		putc('\n', stderr);
+	}
+}
+
+int xf_time_range_of(sqlite3 *db, const struct xf_options *options, uint64_t hz,
+	struct xf_range *range, uint64_t *tsc_first, struct xf_error *err)
+{
+	int64_t first = 0, last = 0;
+	int code = xf_db_int(db, "SELECT ifnull((SELECT tsc_first FROM trace), 0)", &first, err);
+
+	if (!code)
+		code = xf_db_int(db, "SELECT ifnull((SELECT tsc_last FROM trace), 0)", &last, err);
+	if (!code)
+		code = xf_time_range(options, (uint64_t)first, hz, range, err);
+	if (!code && (range->has_from || range->has_to))
+		tell_outside(range, (uint64_t)first, (uint64_t)last, hz);
+	if (tsc_first)
+		*tsc_first = (uint64_t)first;
 	return code;
 }
 

@@ -40,6 +40,15 @@ int xf_need_args(const struct xf_options *options, int n, struct xf_error *err);
 /* Opens a database to read it (xf_db_open()), so that the first Ctrl-C ends what runs on it. */
 int xf_open(sqlite3 **db, const char *path, struct xf_error *err);
 
+/* Opens the database that the options name as their first argument, and finds the domain of --domain. */
+int xf_open_for(sqlite3 **db, struct xf_options *options, struct xf_error *err);
+
+/* The number of a domain that --domain names, into domid and vcpu; or a usage error. */
+int xf_find_domain(sqlite3 *db, struct xf_options *options, struct xf_error *err);
+
+/* --domain-names FILE into the database, in a transaction of the caller's. */
+int xf_name_domains(sqlite3 *db, const struct xf_options *options, struct xf_error *err);
+
 /* The same of a connection that was opened otherwise. */
 void xf_interruptible(sqlite3 *db);
 
@@ -58,6 +67,13 @@ struct xf_range {
 
 int xf_time_range(const struct xf_options *options, uint64_t tsc_first, uint64_t hz,
 	struct xf_range *range, struct xf_error *err);
+
+/*
+ * The same for a database, whose first TSC goes to *tsc_first, unless that is NULL.  A range that the
+ * capture has nothing in is told on stderr: the empty list that follows has a reason.
+ */
+int xf_time_range_of(sqlite3 *db, const struct xf_options *options, uint64_t hz,
+	struct xf_range *range, uint64_t *tsc_first, struct xf_error *err);
 
 /*
  * Brings the times of a database to one clock as --clocks says, see xf_clocks_apply().  *pcpus: how many

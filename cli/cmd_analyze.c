@@ -4,6 +4,7 @@
 
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
+#include "cli/guests.h"
 #include "cli/symbolize.h"
 #include "common/filelock.h"
 #include "schemas/db.h"
@@ -45,12 +46,33 @@ static int show_events(struct xf_progress *progress)
 	return xf_stop_requested();
 }
 
+/* Names of domains and of forks. */
+static int names(sqlite3 *db, const struct xf_options *options, int *refused, struct xf_error *err)
+{
+	int code;
+
+	if (!options->nguests && !options->domain_names)
+		return 0;
+	code = xf_db_exec(db, "BEGIN IMMEDIATE", err);
+	if (!code)
+		code = xf_name_domains(db, options, err);
+	if (!code)
+		code = xf_guests_load(db, options, refused, err);
+	if (!code)
+		code = xf_db_exec(db, "COMMIT", err);
+	if (code)
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return code;
+}
+
 static int run_analyze(struct xf_options *options, struct xf_error *err)
 {
 	struct xf_progress progress = {.step = 65536, .show = show_events};
 	sqlite3 *db = NULL;
-	int lock = -1, code = xf_need_args(options, 1, err);
+	int lock = -1, refused = 0, code = xf_need_args(options, 1, err);
 
+	if (!code)
+		code = xf_guests_check(options, err);
 	if (!code)
 		code = xf_db_open(&db, options->args[0], 0, err);
 	if (!code)
@@ -61,6 +83,8 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 		xf_interruptible(db);
 	if (!code)
 		code = xf_analyze(db, &progress, err);
+	if (!code)
+		code = names(db, options, &refused, err);
 	if (!code && options->cpu_hz)
 		code = store_hz(db, options->cpu_hz, err);
 	if (!code && options->nsymbols) {
@@ -73,13 +97,15 @@ static int run_analyze(struct xf_options *options, struct xf_error *err)
 	sqlite3_close(db);
 	if (lock >= 0)
 		close(lock);
-	return code;
+	return code ? code : xf_guests_outcome(refused, err);
 }
 
 static const struct xf_option analyze_options[] = {
 	XF_OPTS_SYMBOLS,
 	XF_OPT_CPU_HZ,
 	XF_OPT_CLOCKS("correct pCPUs' clocks first"),
+	XF_OPT_GUEST,
+	XF_OPT_DOMAIN_NAMES,
 	{0},
 };
 

@@ -416,14 +416,17 @@ static int warn_of_loss(sqlite3 *db, const char *path, struct xf_error *err)
 static int add(
 	struct xf_compare *compare, const struct xf_options *o, int i, int na, struct xf_error *err)
 {
+	struct xf_options own = *o; /* a name may be another domain in each */
 	sqlite3 *db = NULL;
 	int code = xf_open(&db, o->args[i], err);
 
 	if (!code)
+		code = xf_find_domain(db, &own, err);
+	if (!code)
 		code = warn_of_loss(db, o->args[i], err);
 	if (!code)
 		code = xf_compare_add(
-			compare, i < na ? XF_SIDE_A : XF_SIDE_B, db, o->domid, o->cpu_hz, err);
+			compare, i < na ? XF_SIDE_A : XF_SIDE_B, db, own.domid, o->cpu_hz, err);
 	sqlite3_close(db);
 	return code;
 }

@@ -130,7 +130,7 @@ static int run_dirty(struct xf_options *options, struct xf_error *err)
 	if (!code && options->vcpu >= 0)
 		code = xf_fail(err, XF_USAGE, "--domain: an episode is of a whole domain dN");
 	if (!code)
-		code = xf_open(&db, options->args[0], err);
+		code = xf_open_for(&db, options, err);
 	if (!code)
 		code = print_all(db, o, err);
 	sqlite3_close(db);

@@ -281,21 +281,16 @@ static int print_all(const struct query *q, struct xf_error *err)
 static int run_episodes(struct xf_options *options, struct xf_error *err)
 {
 	struct query q = {.options = options};
-	int64_t first = 0;
 	int code = xf_need_args(options, 1, err);
 
 	if (!code && options->vcpu >= 0)
 		code = xf_fail(err, XF_USAGE, "--domain: an episode is of a whole domain dN");
 	if (!code)
-		code = xf_open(&q.db, options->args[0], err);
+		code = xf_open_for(&q.db, options, err);
 	if (!code)
 		code = xf_capture_hz(q.db, options, &q.hz, err);
 	if (!code)
-		code = xf_db_int(
-			q.db, "SELECT ifnull((SELECT tsc_first FROM trace), 0)", &first, err);
-	q.first = (uint64_t)first;
-	if (!code)
-		code = xf_time_range(options, q.first, q.hz, &q.range, err);
+		code = xf_time_range_of(q.db, options, q.hz, &q.range, &q.first, err);
 	q.link = 1000000 * (uint64_t)((const struct episodes_options *)options)->link;
 	if (!code && q.link && !q.hz)
 		code = xf_fail(

@@ -360,20 +360,15 @@ static int find_fork(struct events *e, int64_t *from, int64_t *to, struct xf_err
 	return 0;
 }
 
-static int open_db(struct events *e, const char *path, struct xf_error *err)
+static int open_db(struct events *e, struct xf_options *o, struct xf_error *err)
 {
-	const struct xf_options *o = e->options;
-	int64_t first = 0, from = 1, to = INT64_MAX;
-	int code = xf_open(&e->db, path, err);
+	int64_t from = 1, to = INT64_MAX;
+	int code = xf_open_for(&e->db, o, err);
 
 	if (!code)
 		code = xf_capture_hz(e->db, o, &e->hz, err);
 	if (!code)
-		code = xf_db_int(
-			e->db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
-	e->tsc_first = (uint64_t)first;
-	if (!code)
-		code = xf_time_range(o, e->tsc_first, e->hz, &e->range, err);
+		code = xf_time_range_of(e->db, o, e->hz, &e->range, &e->tsc_first, err);
 	if (!code)
 		code = load_names(e, err);
 	if (!code && o->fork >= 0)
@@ -389,6 +384,10 @@ static int open_trace(struct events *e, const char *path, struct xf_error *err)
 	if (e->options->fork >= 0)
 		return xf_fail(err, XF_USAGE,
 			"--fork needs a database: forks are found by xenfault import %s", path);
+	if (e->options->domain)
+		return xf_fail(err, XF_USAGE,
+			"--domain %s: a trace has no names of domains: dN, or import it with --domain-names",
+			e->options->domain);
 	/* a wrong option is told before anything is read */
 	e->hz = e->options->cpu_hz;
 	code = xf_time_range(e->options, 0, e->hz, &e->range, err);
@@ -425,7 +424,7 @@ static int run_events(struct xf_options *options, struct xf_error *err)
 	int code = xf_need_args(options, 1, err), closed;
 
 	if (!code)
-		code = xf_is_database(options->args[0]) ? open_db(&e, options->args[0], err)
+		code = xf_is_database(options->args[0]) ? open_db(&e, options, err)
 							: open_trace(&e, options->args[0], err);
 	if (!code && options->nsymbols)
 		code = xf_namer_new(&e.namer, options, err);

@@ -70,6 +70,16 @@ static const struct view {
 		"tsc_last >= " FORK_OF("tsc_start") " AND tsc_first <= " FORK_OF("tsc_end"),
 		"(tsc_last - tsc_first)"},
 	{"pcpus", "pcpu", NULL, NULL, NULL, NULL, NULL, NULL},
+	{"processes", "domid, pid, comm", "last_tsc >= :from", "first_tsc <= :to", "domid = :domid",
+		NULL, NULL, "cycles"},
+	{"domains", "domid", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
+	{"guest_logs", "log_id", NULL, NULL, "domid = :domid", NULL, NULL, NULL},
+	{"guest_forks", "guest_fork_id", "tsc >= :from", "tsc <= :to", "domid = :domid",
+		"vcpu = :vcpu", "fork_id = :fork", "(tsc - (SELECT tsc_first FROM trace))"},
+	{"guest_tasks", "guest_task_id", "tsc >= :from", "tsc <= :to", "domid = :domid",
+		"vcpu = :vcpu", NULL, "(tsc - (SELECT tsc_first FROM trace))"},
+	{"guest_runs", "domid, vcpu, tsc_start", "tsc_end >= :from", "tsc_start <= :to",
+		"domid = :domid", "vcpu = :vcpu", NULL, "(tsc_end - tsc_start)"},
 };
 
 #define NVIEWS (sizeof(views) / sizeof(views[0]))
@@ -236,8 +246,8 @@ static int to_postgresql(struct xf_export *x, struct xf_error *err)
 {
 	const struct xf_options *o = x->options;
 
-	if (x->own->view || o->domid >= 0 || o->fork >= 0 || x->range.has_from || x->range.has_to ||
-		o->cpu_hz)
+	if (x->own->view || o->domain || o->domid >= 0 || o->fork >= 0 || x->range.has_from ||
+		x->range.has_to || o->cpu_hz)
 		return xf_fail(err, XF_USAGE,
 			"postgresql takes a whole capture as it is: no --view, --domain, --fork, --from, "
 			"--until or --cpu-hz (xenfault analyze --cpu-hz stores a frequency)");
@@ -280,9 +290,10 @@ static const struct format *find_format(const char *name, struct xf_error *err)
 	return NULL;
 }
 
-static int open_database(struct xf_export *x, bool fleet, struct xf_error *err)
+static int open_database(
+	struct xf_export *x, struct xf_options *options, bool fleet, struct xf_error *err)
 {
-	int64_t first = 0, n = 1;
+	int64_t n = 1;
 	sqlite3_stmt *stmt = NULL;
 	int code;
 
@@ -290,15 +301,11 @@ static int open_database(struct xf_export *x, bool fleet, struct xf_error *err)
 		code = xf_db_open_fleet(&x->db, x->options->args[0], 1, err);
 		return code ? code : xf_db_exec(x->db, "BEGIN", err);
 	}
-	code = xf_open(&x->db, x->options->args[0], err);
+	code = xf_open_for(&x->db, options, err);
 	if (!code)
 		code = xf_capture_hz(x->db, x->options, &x->hz, err);
 	if (!code)
-		code = xf_db_int(
-			x->db, "SELECT ifnull((SELECT tsc_first FROM trace), 0)", &first, err);
-	x->tsc_first = (uint64_t)first;
-	if (!code)
-		code = xf_time_range(x->options, x->tsc_first, x->hz, &x->range, err);
+		code = xf_time_range_of(x->db, x->options, x->hz, &x->range, &x->tsc_first, err);
 	if (!code && x->options->fork >= 0) {
 		code = xf_db_prepare(
 			x->db, &stmt, "SELECT count(*) FROM forks WHERE fork_id = ?", err);
@@ -334,7 +341,7 @@ static int run_export(struct xf_options *options, struct xf_error *err)
 	if (!format || (o->view && !view_by_name(o->view, err)))
 		return -XF_USAGE;
 	if (!o->schema)
-		code = open_database(&x, format->fleet, err);
+		code = open_database(&x, options, format->fleet, err);
 	if (!code)
 		code = xf_outfile_open(&out, options->output, options->force, err);
 	x.file = out.file;

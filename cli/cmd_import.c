@@ -6,6 +6,7 @@
 
 #include "analyzer/analyzer.h"
 #include "cli/cli.h"
+#include "cli/guests.h"
 #include "cli/symbolize.h"
 #include "collector/store/store.h"
 #include "schemas/db.h"
@@ -20,6 +21,8 @@ struct import {
 	const char *source; /* as the capture row names it */
 	char *doubts;	    /* what its doubts say, a line each */
 	int64_t forks;
+	int refused; /* logs of guests */
+	bool refused_names;
 };
 
 static int tap(void *data, int64_t event_id, const struct xf_event *event, struct xf_error *err)
@@ -51,6 +54,25 @@ static int one_clock(struct import *import, struct xf_error *err)
 	if (!code)
 		code = xf_analyze(db, NULL, err);
 	return code ? code : xf_db_exec(db, "BEGIN", err);
+}
+
+/* Names of domains, logs of guests, once the events stand where they stay. */
+static int guests(struct import *import, struct xf_error *err)
+{
+	sqlite3 *db = xf_store_db(import->store);
+	int code = xf_name_domains(db, import->options, err);
+
+	/* after all that work the trace is not thrown away for it */
+	if (code == -XF_FORMAT) {
+		xf_warn("%s", err->text);
+		xf_error_clear(err);
+		import->refused_names = true;
+		code = 0;
+	}
+	if (code || !import->options->nguests)
+		return code;
+	code = xf_db_exec(db, "COMMIT; BEGIN", err);
+	return code ? code : xf_guests_load(db, import->options, &import->refused, err);
 }
 
 /* Doubts and forks as the database has them, for report() and summary(): it is closed then. */
@@ -108,6 +130,8 @@ static int fill(struct import *import, struct xf_error *err)
 	if (!code)
 		code = one_clock(import, err);
 	if (!code)
+		code = guests(import, err);
+	if (!code)
 		code = keep_results(import, err);
 	if (!code && import->options->nsymbols)
 		code = xf_symbolize(xf_store_db(import->store), import->options, err);
@@ -162,7 +186,10 @@ static int outcome(const struct import *import, struct xf_error *err)
 	if (import->options->fail_on_loss && stats.lost_records)
 		return xf_fail(err, XF_LOSS, "%llu records were lost",
 			(unsigned long long)stats.lost_records);
-	return 0;
+	if (import->refused_names)
+		return xf_fail(
+			err, XF_FORMAT, "the database is there, but not all names of domains");
+	return xf_guests_outcome(import->refused, err);
 }
 
 static int run_import(struct xf_options *options, struct xf_error *err)
@@ -181,7 +208,9 @@ static int run_import(struct xf_options *options, struct xf_error *err)
 	if (options->output ? !(path = strdup(options->output))
 			    : asprintf(&path, "%s.db", import.source) < 0)
 		return xf_fail_nomem(err);
-	code = xf_source_open(&source, import.source, err);
+	code = xf_guests_check(options, err);
+	if (!code)
+		code = xf_source_open(&source, import.source, err);
 	if (!code)
 		code = xf_reader_open(&import.reader, source, err);
 	if (!code)
@@ -214,6 +243,8 @@ static const struct xf_option import_options[] = {
 	XF_OPTS_SYMBOLS,
 	XF_OPT_CPU_HZ,
 	XF_OPT_CLOCKS("correct pCPUs' clocks"),
+	XF_OPT_GUEST,
+	XF_OPT_DOMAIN_NAMES,
 	{0},
 };
 

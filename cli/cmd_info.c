@@ -76,7 +76,8 @@ static int contents(sqlite3 *db, struct xf_error *err)
 
 	if ((code = print_rows(db, "domains and vCPUs",
 		     "SELECT printf('%-8s %9d events on pCPU %s', ifnull('d' || domid || 'v' || vcpu, '?'),"
-		     " sum(events), group_concat(pcpu)) FROM event_place GROUP BY domid, vcpu"
+		     " sum(events), group_concat(pcpu)) || ifnull((SELECT '  ' || name FROM domains d"
+		     " WHERE d.domid = event_place.domid), '') FROM event_place GROUP BY domid, vcpu"
 		     " ORDER BY domid, vcpu",
 		     err)) ||
 		(code = print_rows(db, "events by kind",

@@ -86,13 +86,19 @@ static int open_fleet(struct fleet *fleet, const char *path, struct xf_error *er
 	return code ? code : xf_fleet_create(fleet->db, err);
 }
 
-/* A new fleet gets its name once there is a host in it. */
+/*
+ * A new fleet gets its name once there is a host in it, and nothing of another: what a failed load left
+ * is taken back by whoever reads next, and its journal would not come along.
+ */
 static int close_fleet(struct fleet *fleet, int done, struct xf_error *err)
 {
+	int64_t hosts;
 	int code = 0;
 
-	sqlite3_close(fleet->db);
 	if (fleet->made && done)
+		code = xf_db_int(fleet->db, "SELECT count(*) FROM main.host", &hosts, err);
+	sqlite3_close(fleet->db);
+	if (fleet->made && done && !code)
 		code = xf_newfile_place(fleet->made, err);
 	xf_newfile_close(fleet->made);
 	if (fleet->lock >= 0)

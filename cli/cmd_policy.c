@@ -209,11 +209,8 @@ static int filter_of(sqlite3 *db, const struct xf_policy_options *own, uint64_t 
 {
 	const struct xf_options *o = &own->common;
 	struct xf_range range;
-	int64_t first = 0;
-	int code = xf_db_int(db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
+	int code = xf_time_range_of(db, o, hz, &range, NULL, err);
 
-	if (!code)
-		code = xf_time_range(o, (uint64_t)first, hz, &range, err);
 	if (code)
 		return code;
 	*filter = (struct xf_policy_filter){
@@ -255,7 +252,7 @@ static int run_policy(struct xf_options *o, struct xf_error *err)
 	int code = train ? xf_need_args(o, 1, err) : xf_fail_nomem(err);
 
 	if (!code)
-		code = xf_open(&db, o->args[0], err);
+		code = xf_open_for(&db, o, err);
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)

@@ -62,6 +62,8 @@ struct record {
 	double asked;	 /* when the producer was told to end, 0 = not yet */
 	int sent;	 /* the last signal it got */
 	char *kept;	 /* the name of the database, where its own was taken away */
+	char *raw_kept;	 /* likewise of the stream */
+	bool placed;	 /* the database has its name */
 	double shown;
 	bool visible;			 /* the status line */
 	uint64_t written, shown_records; /* bytes, records at the last look */
@@ -141,7 +143,8 @@ static int start_via(struct record *r, struct xf_error *err)
 /* Kernel addresses of the whole host are nobody else's business. */
 static unsigned file_flags(const struct record *r)
 {
-	return (r->options->force ? XF_NEWFILE_FORCE : 0) | (geteuid() ? 0 : XF_NEWFILE_PRIVATE);
+	return XF_NEWFILE_RECORD | (r->options->force ? XF_NEWFILE_FORCE : 0) |
+	       (geteuid() ? 0 : XF_NEWFILE_PRIVATE);
 }
 
 /* The file that keeps the stream; what has its name stays until there is a stream. */
@@ -241,6 +244,7 @@ static int open_store(struct record *r, struct xf_error *err)
 		code = xf_reader_open(&r->reader, source, err);
 	if (!code)
 		code = xf_store_live_place(r->store, err);
+	r->placed = !code;
 	if (!code && !r->options->no_analyze) {
 		code = xf_analyzer_new(&r->analyzer, xf_store_db(r->store), err);
 		r->vtab.tap = tap;
@@ -396,16 +400,45 @@ static void stop(struct record *r)
 		(unsigned long long)(state.waiting >> 20));
 }
 
-/* A capture whose file was removed or replaced would go nowhere: it ends, and is kept. */
-static void watch_file(struct record *r)
+static bool raw_gone(const struct record *r)
 {
-	if (!r->reader || r->stopped || xf_newfile_is_there(xf_store_file(r->store)))
+	return r->raw && r->placed && !xf_newfile_is_there(r->raw);
+}
+
+/* A capture whose file was removed or replaced would go nowhere: it ends, and is kept. */
+static void watch_files(struct record *r)
+{
+	const char *gone = NULL;
+
+	if (!r->placed || r->stopped)
+		return;
+	if (!xf_newfile_is_there(xf_store_file(r->store)))
+		gone = r->path;
+	else if (raw_gone(r))
+		gone = r->own->raw;
+	if (!gone)
 		return;
 	clear_line(r);
 	xf_warn("%s was removed or replaced while it was being recorded: the capture ends, and what "
 		"there is of it is kept under another name",
-		r->path);
+		gone);
 	stop(r);
+}
+
+static int keep_raw(struct record *r, struct xf_error *err)
+{
+	int code;
+
+	if (!raw_gone(r))
+		return 0;
+	code = xf_newfile_keep(r->raw, &r->raw_kept, err);
+	if (!code && !err) /* there is another failure to tell */
+		xf_warn("what came of the stream is in %s", r->raw_kept);
+	return code ? code
+		    : xf_fail(err, XF_GONE,
+			      "%s was removed or replaced while it was being recorded; what came "
+			      "until then is in %s",
+			      r->own->raw, r->raw_kept);
 }
 
 static int start_command(struct record *r, struct xf_error *err)
@@ -430,7 +463,7 @@ static int capture(struct record *r, struct xf_error *err)
 		code = start_command(r, err);
 		if (!code && !r->stopped && should_stop(r))
 			stop(r);
-		watch_file(r);
+		watch_files(r);
 		if (r->stopped)
 			end_producer(r);
 		if (!code)
@@ -498,12 +531,13 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 {
 	struct xf_store *store = r->store;
 	sqlite3 *db;
+	bool there;
 	int code = 0;
 
 	xf_pump_stop(r->vtab.pump);
 	r->vtab.pump = NULL;
 	/* nothing came: then nothing stays */
-	if (!r->reader || !xf_store_db(store))
+	if (!r->placed || !xf_store_db(store))
 		return 0;
 	db = xf_store_db(store);
 	if (xf_store_torn(store)) {
@@ -527,7 +561,9 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 		xf_store_abort(store);
 		return code;
 	}
+	there = xf_newfile_is_there(xf_store_file(store));
 	code = xf_store_live_finish(store, &r->vtab, whole, &r->kept, err);
+	r->placed = there || r->kept;
 	if (!code && r->kept)
 		code = xf_fail(err, XF_GONE,
 			"%s was removed or replaced while it was being recorded; what came until "
@@ -569,7 +605,7 @@ static void report(struct record *r, bool failed)
 {
 	const struct xf_reader_stats *stats = &r->stats;
 
-	if (!r->reader)
+	if (!r->placed)
 		return;
 	look(r);
 	report_doubts(r);
@@ -606,6 +642,20 @@ static int check(const struct record_options *o, const char *path, struct xf_err
 	uint32_t mask;
 	int code = 0;
 
+	for (size_t i = 0; o->raw && !code && i < 4; i++) {
+		static const char *const behind[] = {"", "-wal", "-shm", "-journal"};
+		char *name;
+
+		if (asprintf(&name, "%s%s", path, behind[i]) < 0)
+			return xf_fail_nomem(err);
+		if (xf_newfile_takes(o->raw, name))
+			code = xf_fail(err, XF_USAGE,
+				"--raw %s: that is where the database %s goes; name another file",
+				o->raw, path);
+		free(name);
+	}
+	if (code)
+		return code;
 	if (o->events)
 		code = xf_eventmask_parse(&mask, o->events, err);
 	if (!code && o->cpus)
@@ -660,6 +710,9 @@ static int run(struct record *r, struct xf_error *err)
 	if (!code)
 		code = closing;
 	closing = finish(r, whole && !code, code ? NULL : err);
+	if (!code)
+		code = closing;
+	closing = keep_raw(r, code ? NULL : err);
 	return code ? code : closing;
 }
 
@@ -676,7 +729,8 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 	signal(SIGPIPE, SIG_IGN);
 	if (!code)
 		code = run(&r, err);
-	report(&r, code != 0);
+	/* what was kept is whole */
+	report(&r, code && code != -XF_GONE);
 	if (!code && options->fail_on_loss) {
 		if (r.stats.lost_records)
 			code = xf_fail(err, XF_LOSS, "%llu records were lost",
@@ -699,6 +753,7 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 	xf_newfile_close(r.raw);
 	free(r.drain_path);
 	free(r.kept);
+	free(r.raw_kept);
 	free(path);
 	return code;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * xenfault forks, pages, spurious, flushes, walks: the rows of a view.  In: DB, filters.
+ * xenfault forks, pages, spurious, flushes, processes, walks: the rows of a view.  In: DB, filters.
  * Out: a table on stdout.
  * Text shows what fits in 80 columns; CSV and JSON all columns of the view in order.
  */
@@ -18,11 +18,13 @@ struct text_column {
 struct listing {
 	const char *view;
 	const char *time; /* column that --from and --to look at */
+	const char *last; /* column that --from looks at, NULL = the same */
 	const char *order;
 	const char *us; /* the view's us in cycles, for --cpu-hz */
 	const struct text_column *text;
 	size_t ntext;
-	bool by_fork; /* it has no domain and no time but those of its forks */
+	bool by_fork;	 /* it has no domain and no time but those of its forks */
+	bool by_process; /* it has no vCPU */
 };
 
 #define VCPU_SQL "ifnull('d' || domid || 'v' || vcpu, '?')"
@@ -32,6 +34,7 @@ struct listing {
 #define INSTRUCTION_SQL	     "ifnull(symbol, printf('0x%x', rip))"
 #define FORKS_ONLY	     " AND fork_id IS NOT NULL"
 #define MARK_SQL	     "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
+#define WHO_SQL		     "comm || ' ' || pid || ' > ' || child_pid"
 
 static const struct text_column fork_text[] = {
 	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}},
@@ -45,6 +48,21 @@ static const struct text_column fork_text[] = {
 	{"cow_faults", {"cow", NULL, 5, XF_CELL_INT}},
 	{"CASE WHEN doubt IS NOT NULL THEN '?' ELSE '' END || " MARK_SQL,
 		{"mark", "", 4, XF_CELL_TEXT}},
+	{WHO_SQL, {"who", NULL, 0, XF_CELL_TEXT}},
+};
+
+#define WHO_COLUMN (sizeof(fork_text) / sizeof(fork_text[0]) - 1) /* where a log names forks */
+
+static const struct text_column process_text[] = {
+	{"coalesce(domain, 'd' || domid, '?')", {"dom", NULL, 5, XF_CELL_TEXT}},
+	{"pid", {"pid", NULL, 7, XF_CELL_INT}},
+	{"comm", {"comm", NULL, 15, XF_CELL_TEXT}},
+	{"forks", {"forks", NULL, 5, XF_CELL_INT}},
+	{"DURATION", {"time", NULL, 13, XF_CELL_REAL}},
+	{"ptes", {"ptes", NULL, 8, XF_CELL_INT}},
+	{"cow_faults", {"cow", NULL, 7, XF_CELL_INT}},
+	{"silent", {"silent", NULL, 6, XF_CELL_INT}},
+	{"threads", {"threads", NULL, 7, XF_CELL_INT}},
 };
 
 static const struct text_column page_text[] = {
@@ -94,26 +112,54 @@ static const struct text_column walk_text[] = {
 };
 
 static const struct listing listings[] = {
-	{"forks", "tsc_start", "fork_id", "(tsc_end - tsc_start)", fork_text,
-		sizeof(fork_text) / sizeof(fork_text[0]), false},
-	{"pt_sequences", "tsc_start", "tsc_start, sequence_id", "(tsc_end - tsc_start)", page_text,
-		sizeof(page_text) / sizeof(page_text[0]), false},
-	{"spurious_faults", "tsc", "event_id", "(tsc - (SELECT tsc_first FROM trace))",
-		spurious_text, sizeof(spurious_text) / sizeof(spurious_text[0]), false},
-	{"flushes", "tsc_start", "fork_id, cause, reach", NULL, flush_text,
-		sizeof(flush_text) / sizeof(flush_text[0]), true},
-	{"walks", "tsc_start", "walk_id", "(tsc_end - tsc_start)", walk_text,
-		sizeof(walk_text) / sizeof(walk_text[0]), false},
+	{.view = "forks",
+		.time = "tsc_start",
+		.order = "fork_id",
+		.us = "(tsc_end - tsc_start)",
+		.text = fork_text,
+		.ntext = sizeof(fork_text) / sizeof(fork_text[0])},
+	{.view = "pt_sequences",
+		.time = "tsc_start",
+		.order = "tsc_start, sequence_id",
+		.us = "(tsc_end - tsc_start)",
+		.text = page_text,
+		.ntext = sizeof(page_text) / sizeof(page_text[0])},
+	{.view = "spurious_faults",
+		.time = "tsc",
+		.order = "event_id",
+		.us = "(tsc - (SELECT tsc_first FROM trace))",
+		.text = spurious_text,
+		.ntext = sizeof(spurious_text) / sizeof(spurious_text[0])},
+	{.view = "flushes",
+		.time = "tsc_start",
+		.order = "fork_id, cause, reach",
+		.text = flush_text,
+		.ntext = sizeof(flush_text) / sizeof(flush_text[0]),
+		.by_fork = true},
+	{.view = "processes",
+		.time = "first_tsc",
+		.last = "last_tsc",
+		.order = "cycles DESC, domid, pid, comm",
+		.us = "cycles",
+		.text = process_text,
+		.ntext = sizeof(process_text) / sizeof(process_text[0]),
+		.by_process = true},
+	{.view = "walks",
+		.time = "tsc_start",
+		.order = "walk_id",
+		.us = "(tsc_end - tsc_start)",
+		.text = walk_text,
+		.ntext = sizeof(walk_text) / sizeof(walk_text[0])},
 };
 
 /* SELECT list of the text form, times in us where the frequency is known, else in cycles. */
-static char *text_select(const struct listing *l, uint64_t hz, struct xf_column *columns)
+static char *text_select(const struct listing *l, size_t n, uint64_t hz, struct xf_column *columns)
 {
 	sqlite3_str *sql = sqlite3_str_new(NULL);
 	unsigned long long rate = hz;
 
 	sqlite3_str_appendall(sql, "SELECT ");
-	for (size_t i = 0; i < l->ntext; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct text_column *t = &l->text[i];
 
 		columns[i] = t->column;
@@ -186,7 +232,8 @@ static char *filters(
 	if (o->fork >= 0)
 		sqlite3_str_appendf(sql, " AND fork_id = %lld", (long long)o->fork);
 	if (range->has_from)
-		sqlite3_str_appendf(sql, " AND %s >= %lld", l->time, (long long)range->from);
+		sqlite3_str_appendf(sql, " AND %s >= %lld", l->last ? l->last : l->time,
+			(long long)range->from);
 	if (range->has_to)
 		sqlite3_str_appendf(sql, " AND %s <= %lld", l->time, (long long)range->to);
 	if (l->by_fork && any)
@@ -314,32 +361,59 @@ static int tell_no_pages(sqlite3 *db, struct xf_error *err)
 	return code ? code : xf_tell_hap(db, sequences ? XF_HAP_SOME_FORKS : XF_HAP_FORKS, err);
 }
 
+/* Is there something in the last column, which names forks? */
+static int leave_out_names(sqlite3 *db, const struct listing *l, size_t *n, struct xf_error *err)
+{
+	int64_t names = 0;
+	int code = 0;
+
+	if (l->text != fork_text)
+		return 0;
+	code = xf_db_int(db, "SELECT EXISTS (SELECT 1 FROM guest_forks WHERE fork_id IS NOT NULL)",
+		&names, err);
+	*n = names ? *n : WHO_COLUMN;
+	return code;
+}
+
+/* Processes without a name: why. */
+static int tell_no_names(sqlite3 *db, struct xf_error *err)
+{
+	int64_t logs = 0;
+	int code = xf_db_int(db, "SELECT count(*) FROM guest_logs", &logs, err);
+
+	if (!code && !logs)
+		fputs("who forked is not known: only a guest's own kernel tells; give its ftrace log: xenfault\n"
+		      "analyze --guest d0=FILE (man xenfault-processes shows how to take one)\n",
+			stderr);
+	return code;
+}
+
 static int list(const struct listing *l, struct xf_options *o, struct xf_error *err)
 {
 	struct xf_column text_columns[16], *columns = text_columns;
 	struct xf_range range;
 	char *select = NULL, *where = NULL;
 	size_t n = l->ntext;
-	int64_t first = 0;
 	uint64_t hz = 0;
 	sqlite3 *db = NULL;
 	int code = xf_need_args(o, 1, err);
 
+	if (!code && l->by_process && o->vcpu >= 0)
+		code = xf_fail(err, XF_USAGE, "--domain: a process is of a whole domain dN");
 	if (!code)
-		code = xf_open(&db, o->args[0], err);
+		code = xf_open_for(&db, o, err);
+	if (!code)
+		code = leave_out_names(db, l, &n, err);
 	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)
-		code = xf_db_int(
-			db, "SELECT ifnull((SELECT tsc_first FROM capture), 0)", &first, err);
-	if (!code)
-		code = xf_time_range(o, (uint64_t)first, hz, &range, err);
+		code = xf_time_range_of(db, o, hz, &range, NULL, err);
 	if (!code)
 		code = check_fork(db, o, err);
 	if (!code)
 		where = filters(l, o, &range);
 	if (!code && o->format == XF_FORMAT_TEXT)
-		select = text_select(l, hz, text_columns);
+		select = text_select(l, n, hz, text_columns);
 	else if (!code)
 		code = full_select(db, l, o->cpu_hz, &select, &columns, &n, err);
 	if (!code && (!select || !where))
@@ -356,6 +430,8 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 			columns, n, o->format, err);
 	if (!code && o->format == XF_FORMAT_TEXT && !strcmp(l->view, "forks"))
 		code = tell_no_forks(db, err);
+	if (!code && o->format == XF_FORMAT_TEXT && l->by_process)
+		code = tell_no_names(db, err);
 	if (!code && o->format == XF_FORMAT_TEXT && !strcmp(l->view, "pt_sequences"))
 		code = tell_no_pages(db, err);
 	if (!code && o->format == XF_FORMAT_TEXT)
@@ -391,9 +467,14 @@ static int run_flushes(struct xf_options *options, struct xf_error *err)
 	return list(&listings[3], options, err);
 }
 
-static int run_walks(struct xf_options *options, struct xf_error *err)
+static int run_processes(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[4], options, err);
+}
+
+static int run_walks(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[5], options, err);
 }
 
 static const struct xf_option list_options[] = {
@@ -420,6 +501,9 @@ const struct xf_command xf_cmd_spurious = {"spurious", "DB",
 
 const struct xf_command xf_cmd_flushes = {"flushes", "DB",
 	"TLB flushes by mechanism, cause, reach and fork", list_of_fork_options, 0, run_flushes};
+
+const struct xf_command xf_cmd_processes = {
+	"processes", "DB", "who forked, by guests' own logs", list_options, 0, run_processes};
 
 const struct xf_command xf_cmd_walks = {"walks", "DB",
 	"walks through page tables that are no forks: page aging", list_options, 0, run_walks};

@@ -205,7 +205,7 @@ static int run_verify(struct xf_options *options, struct xf_error *err)
 	if (!code && options->vcpu >= 0)
 		code = xf_fail(err, XF_USAGE, "--domain: a log is of a whole domain dN");
 	if (!code)
-		code = xf_open(&db, options->args[0], err);
+		code = xf_open_for(&db, options, err);
 	if (!code)
 		code = compare(&v, db, err);
 	if (!code && options->format == XF_FORMAT_TEXT)

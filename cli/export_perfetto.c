@@ -375,11 +375,12 @@ static int header(struct perfetto *p, struct xf_error *err)
 		p->x->hz ? "us" : "1000 cycles: the frequency is unknown",
 		(unsigned long long)p->x->tsc_first, (unsigned long long)p->x->hz);
 	sqlite3_finalize(stmt);
-	if (code >= 0)
-		code = xf_db_prepare(p->x->db, &stmt,
-			"SELECT count || ' ' || text FROM doubt UNION ALL"
-			" SELECT count || ' ' || text FROM finding",
-			err);
+	if (code < 0)
+		return code;
+	code = xf_db_prepare(p->x->db, &stmt,
+		"SELECT count || ' ' || text FROM doubt UNION ALL"
+		" SELECT count || ' ' || text FROM finding",
+		err);
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
 		fprintf(file, ",\"doubt %d\":", ++n);
 		xf_escape_to(file, XF_ESCAPE_JSON, xf_db_text(stmt, 0));

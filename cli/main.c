@@ -8,30 +8,32 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
+#include "cli/outfile.h"
 
 /* In the order of the help; each is xf_cmd_NAME in cli/cmd_*.c. */
-#define COMMANDS(X) \
-	X(import)   \
-	X(record)   \
-	X(analyze)  \
-	X(info)     \
-	X(forks)    \
-	X(pages)    \
-	X(events)   \
-	X(spurious) \
-	X(walks)    \
-	X(flushes)  \
-	X(policy)   \
-	X(diff)     \
-	X(episodes) \
-	X(dirty)    \
-	X(verify)   \
-	X(sql)      \
-	X(merge)    \
-	X(export)   \
-	X(report)   \
-	X(tui)      \
-	X(help)     \
+#define COMMANDS(X)  \
+	X(import)    \
+	X(record)    \
+	X(analyze)   \
+	X(info)      \
+	X(forks)     \
+	X(pages)     \
+	X(events)    \
+	X(spurious)  \
+	X(walks)     \
+	X(flushes)   \
+	X(policy)    \
+	X(diff)      \
+	X(episodes)  \
+	X(dirty)     \
+	X(verify)    \
+	X(processes) \
+	X(sql)       \
+	X(merge)     \
+	X(export)    \
+	X(report)    \
+	X(tui)       \
+	X(help)      \
 	X(version)
 
 #define X(name) extern const struct xf_command xf_cmd_##name;
@@ -93,7 +95,7 @@ static int run(int argc, char **argv, struct xf_error *err)
 	code = xf_options_parse(&options, command, argc - 1, argv + 1, err);
 	if (!code && options->help)
 		xf_help_command(stdout, command);
-	else if (!code)
+	else if (!code && !(code = xf_outfile_check(options, err)))
 		code = command->run(options, err);
 	free(options);
 	return code;

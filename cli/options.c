@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,15 +108,27 @@ int xf_set_domain(
 			*v++ = '\0';
 		o->domid = (int)xf_whole_number(text, 0x7fff);
 		o->vcpu = v ? (int)xf_whole_number(v, 0xffff) : -1;
+		o->domain = NULL;
 		if (o->domid >= 0 && (!v || o->vcpu >= 0))
 			return 0;
 	}
-	return xf_fail(err, XF_USAGE, "--domain %s: it is dN or dNvM, such as d0 or d3v1", value);
+	if (!*value || (*value == '-' && !value[1]))
+		return xf_fail(err, XF_USAGE,
+			"--domain %s: it is dN or dNvM, such as d0 or d3v1, or a name", value);
+	/* nobody's number, until it is found */
+	o->domid = INT_MAX;
+	o->vcpu = -1;
+	o->domain = value;
+	return 0;
 }
 
 int xf_set_when(
 	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
 {
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}};
 	struct xf_when *when = field;
 	size_t length = strlen(value);
 	char *end;
@@ -129,11 +142,17 @@ int xf_set_when(
 	} else {
 		when->unit = XF_WHEN_SECONDS;
 		when->seconds = strtod(value, &end);
-		if (length && !*end && isfinite(when->seconds) && when->seconds >= 0)
-			return 0;
+		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && end != value; i++) {
+			if (strcmp(end, units[i].name) || !(when->seconds >= 0))
+				continue;
+			when->seconds *= units[i].seconds;
+			if (isfinite(when->seconds))
+				return 0;
+		}
 	}
 	return xf_fail(err, XF_USAGE,
-		"--%s %s: seconds from the first record, such as 1.5, or a TSC in cycles with a c behind",
+		"--%s %s: a time from the first record, such as 1.5 (seconds), 12ms, 350us or 2min,"
+		" or a TSC in cycles with a c behind",
 		option->name, value);
 }
 
@@ -239,6 +258,32 @@ int xf_set_kaslr_offset(
 	if (end == value || *end || errno)
 		return xf_fail(
 			err, XF_USAGE, "--kaslr-offset %s: a number, such as 0x1e000000", value);
+	return 0;
+}
+
+int xf_set_guest(
+	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
+{
+	const char *equals = strchr(value, '=');
+	struct xf_options *o = field;
+	char text[32];
+	int domid = -1;
+
+	(void)option;
+	snprintf(text, sizeof(text), "%.*s", equals ? (int)(equals - value) : 0, value);
+	if (*text == 'd')
+		domid = (int)xf_whole_number(text + 1, 0x7fff);
+	if (domid < 0 || !equals[1])
+		return xf_fail(err, XF_USAGE,
+			"--guest %s: it is dN=FILE, such as d0=dom0.ftrace; - is standard input",
+			value);
+	for (int i = 0; i < o->nguests; i++)
+		if (o->guests[i].domid == domid)
+			return xf_fail(
+				err, XF_USAGE, "--guest %s: d%d has a log already", value, domid);
+	if (o->nguests == XF_MAX_TEXTS)
+		return xf_fail(err, XF_USAGE, "more than %d --guest logs", XF_MAX_TEXTS);
+	o->guests[o->nguests++] = (struct xf_guest_file){domid, equals + 1};
 	return 0;
 }
 

@@ -37,6 +37,12 @@ struct xf_texts {
 	int n;
 };
 
+/* The log of a guest's own kernel. */
+struct xf_guest_file {
+	int domid;
+	const char *path;
+};
+
 /* What several commands share; a command has only those fields whose options it lists. */
 struct xf_options {
 	const struct xf_command *command;
@@ -48,6 +54,9 @@ struct xf_options {
 	bool force, no_analyze, fail_on_loss;
 	enum xf_format format;
 	int domid, vcpu; /* -1 = all */
+	const char
+		*domain; /* the name of one, which xf_find_domain() turns into domid; NULL = none */
+	const char *domain_names; /* a file, NULL = not given */
 	struct xf_when from, to;
 	int64_t limit;	    /* -1 = none */
 	int64_t fork;	    /* -1 = none */
@@ -55,6 +64,8 @@ struct xf_options {
 	const char *clocks; /* auto, always, never; NULL = not given */
 	struct xf_symbol_file symbols[XF_MAX_SYMBOL_FILES];
 	int nsymbols;
+	struct xf_guest_file guests[XF_MAX_TEXTS];
+	int nguests;
 };
 
 /* Instead of values: the views that export writes; see cli/export.h. */
@@ -94,7 +105,8 @@ xf_option_fn xf_set_flag, xf_set_text, xf_set_texts;
 xf_option_fn xf_set_choice; /* one of option->values */
 xf_option_fn xf_set_format, xf_set_when, xf_set_limit, xf_set_fork, xf_set_cpu_hz;
 /* These fill more than one field: theirs is the whole struct xf_options. */
-xf_option_fn xf_set_domain, xf_set_symbols, xf_set_symbols_domain, xf_set_kaslr_offset;
+xf_option_fn xf_set_domain, xf_set_symbols, xf_set_symbols_domain, xf_set_kaslr_offset,
+	xf_set_guest;
 
 /* A whole number from 0 to limit, all of the text; negative if it is none. */
 int64_t xf_whole_number(const char *text, int64_t limit);
@@ -125,14 +137,16 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 		"format", 0, "FORMAT", "text, csv or jsonl",                            \
 			XF_OPT(xf_set_format, format, enum xf_format), "text csv jsonl" \
 	}
-#define XF_OPT_DOMAIN                                                                          \
-	{                                                                                      \
-		"domain", 0, "DOM", "only domain dN, or its vCPU dNvM", xf_set_domain, 0, NULL \
+#define XF_OPT_DOMAIN                                                                        \
+	{                                                                                    \
+		"domain", 0, "DOM", "only domain dN or NAME, or a vCPU of it: dNvM, NAMEvM", \
+			xf_set_domain, 0, NULL                                               \
 	}
-#define XF_OPT_FROM                                                                                \
-	{                                                                                          \
-		"from", 0, "TIME", "seconds from the first record, or TSC cycles with a c behind", \
-			XF_OPT(xf_set_when, from, struct xf_when), NULL                            \
+#define XF_OPT_FROM                                                                             \
+	{                                                                                       \
+		"from", 0, "TIME",                                                              \
+			"from the first record: 1.5 or 1.5s, 12ms, 350us; or TSC cycles: 123c", \
+			XF_OPT(xf_set_when, from, struct xf_when), NULL                         \
 	}
 #define XF_OPT_TO                                                     \
 	{                                                             \
@@ -167,6 +181,18 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 			text ": auto (default: where the records bound the error tightly)," \
 			     " always, never",                                              \
 			XF_CHOICE(struct xf_options, clocks), "auto always never"           \
+	}
+#define XF_OPT_DOMAIN_NAMES                                                           \
+	{                                                                             \
+		"domain-names", 0, "FILE",                                            \
+			"names of domains: lines of dN NAME, or what xl list prints", \
+			XF_TEXT(struct xf_options, domain_names), NULL                \
+	}
+#define XF_OPT_GUEST                                                                          \
+	{                                                                                     \
+		"guest", 0, "dN=FILE",                                                        \
+			"the ftrace log of domain dN's kernel: names forks; may be repeated", \
+			xf_set_guest, 0, NULL                                                 \
 	}
 /* What a list of rows takes. */
 #define XF_OPTS_ROWS \

@@ -4,11 +4,47 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+
+static int check_input(const struct xf_options *o, const char *input, struct xf_error *err)
+{
+	char *path = strdup(input), *mark;
+	int code = 0;
+
+	if (!path)
+		return xf_fail_nomem(err);
+	/* a host of a fleet */
+	if ((mark = strrchr(path, '#')) && access(path, F_OK))
+		*mark = '\0';
+	if (!access(path, F_OK) && xf_newfile_takes(o->output, path))
+		code = xf_fail(err, XF_USAGE,
+			"%s is what the command reads: -o has to name another file", o->output);
+	free(path);
+	return code;
+}
+
+int xf_outfile_check(const struct xf_options *o, struct xf_error *err)
+{
+	/* those of record are a command */
+	int nargs = *o->command->arguments == '[' ? 0 : o->nargs, code = 0;
+
+	if (!o->output)
+		return 0;
+	for (int i = 0; i < nargs && !code; i++)
+		code = check_input(o, o->args[i], err);
+	for (int i = 0; i < o->nsymbols && !code; i++)
+		code = check_input(o, o->symbols[i].path, err);
+	for (int i = 0; i < o->nguests && !code; i++)
+		code = check_input(o, o->guests[i].path, err);
+	if (o->domain_names && !code)
+		code = check_input(o, o->domain_names, err);
+	return code;
+}
 
 /* A stream of its own for a descriptor that stays open. */
 static FILE *stream(int fd)

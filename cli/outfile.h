@@ -12,6 +12,11 @@
 #include "common/error.h"
 #include "common/newfile.h"
 
+struct xf_options;
+
+/* Refuses an output that would take the place of what the command reads. */
+int xf_outfile_check(const struct xf_options *options, struct xf_error *err);
+
 struct xf_outfile {
 	FILE *file;
 	const char *path;	/* NULL = standard output */

@@ -12,14 +12,17 @@
 #define LINE	  4096 /* bytes; what is longer is no event that we know */
 #define PATIENCE  1000 /* lines without an event, and it is no log */
 #define COMM_ROOM 32   /* a task's name ends within so many bytes of a line */
+#define COMM_WIDE 16   /* and in lines as the kernel writes them, right there */
 
 struct xf_ftrace {
 	FILE *file;
 	char *path;
 	unsigned long lines;
 	uint64_t latest;
+	bool any_clock;
 	struct xf_ftrace_state state;
 	char line[LINE];
+	uint32_t lost[XF_FTRACE_CPUS]; /* before the CPU's next event */
 };
 
 /* Standard input, or another pipe: kept, as it is read twice. */
@@ -90,9 +93,15 @@ int xf_ftrace_rewind(struct xf_ftrace *log, struct xf_error *err)
 	log->lines = 0;
 	log->latest = 0;
 	log->state = (struct xf_ftrace_state){0};
+	memset(log->lost, 0, sizeof(log->lost));
 	return fseek(log->file, 0, SEEK_SET)
 		       ? xf_fail_errno(err, XF_IO, "cannot read %s", log->path)
 		       : 0;
+}
+
+void xf_ftrace_any_clock(struct xf_ftrace *log)
+{
+	log->any_clock = true;
 }
 
 void xf_ftrace_state(const struct xf_ftrace *log, struct xf_ftrace_state *state)
@@ -174,9 +183,25 @@ static bool cpu_field(char **at, uint64_t *cpu)
 	return true;
 }
 
-/* Flags (may be missing), time, name, text: 1 = an event, 0 = none, -1 = of a clock in seconds. */
+/* Behind the point: digits of a second, as nanoseconds. */
+static bool fraction(char **at, uint64_t seconds, uint64_t *ns)
+{
+	uint64_t unit = 1000000000;
+
+	if (seconds >= UINT64_MAX / 2 / unit)
+		return false;
+	*ns = seconds * unit;
+	for (++*at; isdigit((unsigned char)**at) && unit > 1; ++*at) {
+		unit /= 10;
+		*ns += unit * (uint64_t)(**at - '0');
+	}
+	return true;
+}
+
+/* Flags (may be missing), time, name, text: 1 = an event, 0 = none, -1 = one of a clock in seconds. */
 static int rest(char *p, struct xf_ftrace_line *line)
 {
+	int found = 1;
 	char *name;
 
 	p = blanks(p);
@@ -184,8 +209,11 @@ static int rest(char *p, struct xf_ftrace_line *line)
 		p = blanks(p + strcspn(p, " \t"));
 	if (!digits(&p, &line->tsc, UINT64_MAX))
 		return 0;
-	if (*p == '.' && isdigit((unsigned char)p[1]))
-		return -1;
+	if (*p == '.' && isdigit((unsigned char)p[1])) {
+		if (!fraction(&p, line->tsc, &line->tsc))
+			return 0;
+		found = -1;
+	}
 	if (*p++ != ':')
 		return 0;
 	name = p = blanks(p);
@@ -195,50 +223,77 @@ static int rest(char *p, struct xf_ftrace_line *line)
 	*p++ = '\0';
 	line->event = name;
 	line->text = blanks(p);
-	return 1;
+	return found;
 }
 
-/* A task's name may hold blanks, dashes, brackets: the first reading that fits to the end is taken. */
+/* The line with its task's name up to this dash; as rest(). */
+static int read_with(struct xf_ftrace *log, char *dash, struct xf_ftrace_line *line)
+{
+	char *p = dash + 1;
+	uint64_t pid, cpu;
+	int found;
+
+	if (!digits(&p, &pid, XF_FTRACE_PIDS) || !cpu_field(&p, &cpu))
+		return 0;
+	found = rest(p, line);
+	if (!found)
+		return 0;
+	*dash = '\0';
+	line->comm = blanks(log->line);
+	line->pid = (uint32_t)pid;
+	line->cpu = (uint32_t)cpu;
+	line->number = log->lines;
+	line->lost = log->lost[cpu];
+	return found;
+}
+
+/*
+ * A task's name may hold blanks, dashes, brackets, even what looks like an event.  The kernel writes it
+ * into COMM_WIDE columns; of a log that lost its blanks the first reading that fits to the end is taken.
+ */
 static int parse(struct xf_ftrace *log, struct xf_ftrace_line *line)
 {
 	char *begin = blanks(log->line);
+	int found = 0;
 
-	for (char *dash = strchr(begin, '-'); dash && dash - begin < COMM_ROOM;
-		dash = strchr(dash + 1, '-')) {
-		char *p = dash + 1;
-		uint64_t pid, cpu;
-		int found;
+	if (memchr(log->line, '\0', COMM_WIDE + 1) == NULL && log->line[COMM_WIDE] == '-')
+		found = read_with(log, log->line + COMM_WIDE, line);
+	for (char *dash = strchr(begin, '-'); !found && dash && dash - begin < COMM_ROOM;
+		dash = strchr(dash + 1, '-'))
+		found = read_with(log, dash, line);
+	return found;
+}
 
-		if (!digits(&p, &pid, XF_FTRACE_PIDS) || !cpu_field(&p, &cpu))
-			continue;
-		found = rest(p, line);
-		if (!found)
-			continue;
-		*dash = '\0';
-		line->comm = begin;
-		line->pid = (uint32_t)pid;
-		line->cpu = (uint32_t)cpu;
-		line->number = log->lines;
-		return found;
-	}
-	return 0;
+/* "CPU:1 [LOST 12 EVENTS]"; without a number it is at least one. */
+static void lost_events(struct xf_ftrace *log, const char *p, const char *lost)
+{
+	unsigned long n = strncmp(lost, "[LOST ", 6) ? strtoul(lost + 1, NULL, 10)
+						     : strtoul(lost + 6, NULL, 10);
+	char *number = (char *)(uintptr_t)p + 4;
+	uint64_t cpu;
+
+	n = n ? n : 1;
+	log->state.lost += n;
+	if (!strncmp(p, "CPU:", 4) && digits(&number, &cpu, XF_FTRACE_CPUS - 1))
+		log->lost[cpu] =
+			n > UINT32_MAX - log->lost[cpu] ? UINT32_MAX : log->lost[cpu] + (uint32_t)n;
 }
 
 /* Lines that are no events, and no fault of the log's. */
 static bool remark(struct xf_ftrace *log)
 {
 	unsigned long long kept, written;
-	char *lost, *p = blanks(log->line);
+	const char *lost, *p = blanks(log->line);
 
 	if (!*p || !strncmp(p, "cpus=", 5) || (!strncmp(p, "CPU", 3) && strstr(p, "started")))
 		return true;
 	if (sscanf(p, "# entries-in-buffer/entries-written: %llu/%llu", &kept, &written) == 2)
 		log->state.overwritten |= kept < written;
 	lost = strstr(p, "[LOST ");
-	if (!lost)
-		lost = strstr(p, "[EVENTS DROPPED");
+	if (!lost && strstr(p, "EVENTS DROPPED"))
+		lost = strchr(p, '[');
 	if (lost && (!strncmp(p, "CPU:", 4) || *p == '[')) {
-		log->state.lost += strncmp(lost, "[LOST ", 6) ? 1 : strtoull(lost + 6, NULL, 10);
+		lost_events(log, p, lost);
 		return true;
 	}
 	return *p == '#';
@@ -264,7 +319,7 @@ int xf_ftrace_next(struct xf_ftrace *log, struct xf_ftrace_line *line, struct xf
 
 		if (found == 2)
 			continue;
-		if (found < 0)
+		if (found < 0 && !log->any_clock)
 			return xf_fail(err, XF_FORMAT,
 				"%s, line %lu: a time in seconds; the log's clock must be the TSC:"
 				" echo x86-tsc >trace_clock",
@@ -276,7 +331,12 @@ int xf_ftrace_next(struct xf_ftrace *log, struct xf_ftrace_line *line, struct xf
 				return at_end(log, err);
 			continue;
 		}
-		log->state.events++;
+		if (log->state.events++ && log->state.seconds != (found < 0))
+			return xf_fail(err, XF_FORMAT,
+				"%s, line %lu: times in seconds and in cycles in one log",
+				log->path, log->lines);
+		log->state.seconds = found < 0;
+		log->lost[line->cpu] = 0;
 		if (line->tsc < log->latest)
 			log->state.back++;
 		else
@@ -286,20 +346,20 @@ int xf_ftrace_next(struct xf_ftrace *log, struct xf_ftrace_line *line, struct xf
 	return at_end(log, err);
 }
 
-/* What stands behind "key=", NULL = nothing. */
-static const char *value_of(const char *text, const char *key)
+/* What stands behind the first or the last "key=", NULL = nothing. */
+static const char *value_of(const char *text, const char *key, bool last)
 {
 	size_t length = strlen(key);
+	const char *found = NULL;
 
-	for (const char *p = strstr(text, key); p; p = strstr(p + 1, key))
+	for (const char *p = strstr(text, key); p && (last || !found); p = strstr(p + 1, key))
 		if (p[length] == '=' && (p == text || p[-1] == ' ' || p[-1] == '\t'))
-			return p + length + 1;
-	return NULL;
+			found = p + length + 1;
+	return found;
 }
 
-bool xf_ftrace_number(const char *text, const char *key, int base, uint64_t *value)
+static bool number_at(const char *p, int base, uint64_t *value)
 {
-	const char *p = value_of(text, key);
 	char *end;
 
 	if (!p || !isxdigit((unsigned char)*p))
@@ -311,9 +371,19 @@ bool xf_ftrace_number(const char *text, const char *key, int base, uint64_t *val
 	return end != p && !errno && (!*end || *end == ' ' || *end == '\t' || *end == ')');
 }
 
+bool xf_ftrace_number(const char *text, const char *key, int base, uint64_t *value)
+{
+	return number_at(value_of(text, key, true), base, value);
+}
+
+bool xf_ftrace_first(const char *text, const char *key, int base, uint64_t *value)
+{
+	return number_at(value_of(text, key, false), base, value);
+}
+
 bool xf_ftrace_word(const char *text, const char *key, char *word, unsigned long size)
 {
-	const char *p = value_of(text, key);
+	const char *p = value_of(text, key, false);
 
 	if (!p)
 		return false;

@@ -223,12 +223,17 @@ static char *create(const char *path, unsigned flags, int *fd)
 			flags & XF_NEWFILE_PRIVATE ? 0600 : 0666);
 		/* somebody who took it for a dead run's may have removed it before it was locked */
 		if (*fd >= 0) {
+			int failed;
+
 			xf_filelock_wait(*fd, what);
-			if (!fstat(*fd, &st) && st.st_nlink)
+			failed = fstat(*fd, &st) ? errno : st.st_nlink ? 0 : EEXIST;
+			if (!failed)
 				return name;
+			if (failed != EEXIST)
+				unlink(name);
 			close(*fd);
 			*fd = -1;
-			errno = EEXIST;
+			errno = failed;
 		}
 		free(name);
 		if (errno != EEXIST)
@@ -317,12 +322,90 @@ int xf_newfile_place(struct xf_newfile *file, struct xf_error *err)
 	return sync_folder(file->path, err);
 }
 
+/* The folder of a name without links, and the name in it; to be freed, NULL = no such folder. */
+static char *place_of(const char *path)
+{
+	char *folder = folder_of(path), *real = folder ? realpath(folder, NULL) : NULL, *place;
+
+	if (!real || asprintf(&place, "%s/%s", real, base(path)) < 0)
+		place = NULL;
+	free(folder);
+	free(real);
+	return place;
+}
+
+bool xf_newfile_takes(const char *path, const char *other)
+{
+	/* a link is replaced, not followed; what is read is what a link leads to */
+	char *ours = place_of(path), *named = place_of(other), *real = realpath(other, NULL);
+	bool takes = ours && ((named && !strcmp(ours, named)) || (real && !strcmp(ours, real)));
+
+	free(ours);
+	free(named);
+	free(real);
+	return takes;
+}
+
+char *xf_newfile_kept_name(const char *path)
+{
+	struct stat st;
+	char *name;
+
+	for (int i = 1; asprintf(&name, i == 1 ? "%s.kept" : "%s.kept-%d", path, i) >= 0; i++) {
+		if (lstat(name, &st))
+			return name;
+		free(name);
+	}
+	return NULL;
+}
+
+static int copy(int from, int to, const char *name, struct xf_error *err)
+{
+	char buffer[32768];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(from, buffer, sizeof(buffer), at)) > 0) {
+		for (ssize_t done = 0, part; done < n; done += part) {
+			part = write(to, buffer + done, (size_t)(n - done));
+			if (part < 0)
+				return xf_fail_errno(err, XF_IO, "cannot write %s", name);
+		}
+		at += n;
+	}
+	return n < 0 ? xf_fail_errno(err, XF_IO, "cannot read what %s is to keep", name) : 0;
+}
+
+int xf_newfile_keep(const struct xf_newfile *file, char **kept, struct xf_error *err)
+{
+	struct xf_newfile *new = NULL;
+	int code;
+
+	*kept = xf_newfile_kept_name(file->path);
+	if (!*kept)
+		return xf_fail_nomem(err);
+	code = xf_newfile_open(&new, *kept, file->flags & XF_NEWFILE_PRIVATE, err);
+	if (!code)
+		code = copy(file->fd, new->fd, *kept, err);
+	if (!code)
+		code = xf_newfile_place(new, err);
+	xf_newfile_close(new);
+	if (code) {
+		free(*kept);
+		*kept = NULL;
+	}
+	return code;
+}
+
 bool xf_newfile_is_there(const struct xf_newfile *file)
 {
 	struct stat named, ours;
 
-	return !fstat(file->fd, &ours) && !lstat(file->path, &named) &&
-	       named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+	/* who cannot look does not know that it is gone */
+	if (lstat(file->path, &named))
+		return errno != ENOENT && errno != ENOTDIR;
+	return fstat(file->fd, &ours) ||
+	       (named.st_ino == ours.st_ino && named.st_dev == ours.st_dev);
 }
 
 void xf_newfile_close(struct xf_newfile *file)

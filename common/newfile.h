@@ -40,6 +40,21 @@ int xf_newfile_open(
 /* Puts it on the disk and gives it its name.  It stays open, and locked. */
 int xf_newfile_place(struct xf_newfile *file, struct xf_error *err);
 
+/* Would a new file called path take the name of other, which may be there or still to come? */
+bool xf_newfile_takes(const char *path, const char *other);
+
+/*
+ * The first of NAME.kept, NAME.kept-2 ... that is free, for what has lost its name; to be freed,
+ * NULL = no memory.
+ */
+char *xf_newfile_kept_name(const char *path);
+
+/*
+ * Copies the bytes of a file that was removed or replaced to a new one.  *kept is its name, to be
+ * freed; NULL on failure.
+ */
+int xf_newfile_keep(const struct xf_newfile *file, char **kept, struct xf_error *err);
+
 /* Does the name still lead to this file?  Nobody has removed or replaced it since it was placed. */
 bool xf_newfile_is_there(const struct xf_newfile *file);
 

@@ -44,7 +44,7 @@ static const struct cause {
 		"again when that has ended"},
 	{SQLITE_LOCKED, XF_BUSY, "it is in use by this process already: name it once"},
 	{SQLITE_PROTOCOL, XF_BUSY, "other processes hold it all the time: try again"},
-	{SQLITE_CORRUPT, XF_DB, "it is damaged: import the trace again"},
+	{SQLITE_CORRUPT, XF_DB, "it is damaged, or its disk has errors: import the trace again"},
 	{SQLITE_AUTH, XF_USAGE, "the statement does more than it may: it reaches other files"},
 	{SQLITE_PERM, XF_IO, "it may not be accessed"},
 	{SQLITE_TOOBIG, XF_DB, "it holds a text or a statement that is too large for xenfault"},

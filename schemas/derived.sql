@@ -145,6 +145,21 @@ CREATE TABLE episode_vcpu (
 	PRIMARY KEY (episode_id, vcpu)
 ) WITHOUT ROWID;
 
+-- Forks that a guest's log names.
+CREATE TABLE fork_name (
+	fork_id       INTEGER PRIMARY KEY,
+	guest_fork_id INTEGER NOT NULL,
+	named_by      TEXT NOT NULL    -- log, pin, order
+);
+
+-- Forks of a guest's log.
+CREATE TABLE guest_fork_found (
+	guest_fork_id INTEGER PRIMARY KEY,
+	what          TEXT,            -- fork, thread, vfork, shared (one of those two), NULL = not known
+	fork_id       INTEGER,         -- the first that it names, NULL = none
+	found         TEXT NOT NULL    -- yes, no, lost, outside, undecided
+);
+
 -- What the analyzer cannot vouch for.
 CREATE TABLE finding (
 	code  TEXT PRIMARY KEY,

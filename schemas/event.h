@@ -48,6 +48,15 @@
 	X(P2M, "p2m", "guest-physical entry set, given back or populated")         \
 	X(PAUSE, "pause", "vCPU (arg1 domain, arg2 number) put to sleep")          \
 	X(UNPAUSE, "unpause", "vCPU (arg1 domain, arg2 number) may run again")     \
+	X(FLUSH_IPI, "flush_ipi", "TLB flush done here for another CPU")           \
+	X(FLUSH_FILTER, "flush_filter", "CPUs that a TLB flush may leave out")     \
+	X(CR3, "cr3", "page tables loaded by Xen")                                 \
+	X(UPDATE, "update", "page-table entry that a guest asks Xen to write")     \
+	X(PTE, "pte", "page-table entry written, with the old one")                \
+	X(VALIDATE, "validate", "page becomes a page table: begin, or end")        \
+	X(DEVALIDATE, "devalidate", "page ceases to be one: begin, or end")        \
+	X(FLUSH_CPUS, "flush_cpus", "more CPUs of the TLB flush before it")        \
+	X(FLUSH_END, "flush_end", "TLB flush done on all its CPUs")                \
 	/* the next kind goes here */
 
 enum xf_kind {

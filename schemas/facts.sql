@@ -24,6 +24,8 @@ CREATE TABLE capture (
 --   unhook, fixup, emulate, page_fault, not_shadow (shadow)   the record's flags word
 --   emulate (2006)          bytes written
 --   flush                   reason (0 unhook, 1 rehook); CPU mask
+--   flush, flush_ipi, flush_filter, flush_cpus, flush_end, cr3, update, pte, validate, devalidate, and
+--   mmuext with raw_id 0x208004 (trace points of today's Xen)   schemas/trace-points.md
 --   batch, task_switch, multicall, mmuext, iret, hypercall
 --                           hypercall number; number of like calls in the row, NULL = 1
 --   cr_write                register; value
@@ -141,3 +143,73 @@ CREATE TABLE symbol (
 	name   TEXT NOT NULL,       -- function+0xoffset
 	PRIMARY KEY (domid, rip)
 ) WITHOUT ROWID;
+
+-- Names of domains, as the host has them (--domain-names, xl list).
+CREATE TABLE domain_name (
+	domid INTEGER PRIMARY KEY,
+	name  TEXT NOT NULL
+);
+
+-- Logs of guests' own kernels (--guest), one of a domain.  Their times are on the capture's clock.
+CREATE TABLE guest_log (
+	log_id      INTEGER PRIMARY KEY,
+	domid       INTEGER NOT NULL,
+	source      TEXT NOT NULL,     -- file, "-" for standard input, or the command
+	clock       TEXT NOT NULL,     -- what its times were: cycles, seconds
+	events      INTEGER NOT NULL,
+	bad_lines   INTEGER NOT NULL,  -- that are no events
+	disordered  INTEGER NOT NULL,  -- events behind one of a later time
+	lost        INTEGER NOT NULL,  -- events that the kernel says it lost
+	overwritten INTEGER NOT NULL,  -- 1 = the oldest ones too, not counted
+	tsc_first   INTEGER NOT NULL,  -- of its events
+	tsc_last    INTEGER NOT NULL,
+	rate        REAL NOT NULL,     -- TSC cycles per cycle, or per nanosecond
+	faults      INTEGER NOT NULL,  -- user page faults of it while the capture has all records
+	matched     INTEGER NOT NULL,  -- of them those that the capture has too
+	residual    INTEGER,           -- largest distance of the two times of a fault, cycles
+	slack       INTEGER NOT NULL,  -- times may be wrong by so many cycles
+	switches    INTEGER NOT NULL,  -- 1 = it has sched_switch,
+	pins        INTEGER NOT NULL,  -- xen_mmu_pgd_pin,
+	flags       INTEGER NOT NULL   -- task_newtask
+);
+
+-- sched_process_fork: threads too.
+CREATE TABLE guest_fork (
+	guest_fork_id INTEGER PRIMARY KEY,
+	log_id      INTEGER NOT NULL REFERENCES guest_log,
+	tsc         INTEGER NOT NULL,  -- of that line
+	vcpu        INTEGER NOT NULL,
+	pid         INTEGER NOT NULL,  -- who forked
+	comm        TEXT NOT NULL,
+	child_pid   INTEGER NOT NULL,
+	clone_flags INTEGER,           -- NULL = the log has no task_newtask of it
+	tsc_begin   INTEGER NOT NULL,  -- it can not have begun earlier
+	begin_known INTEGER NOT NULL,  -- 1 = by a line of the task, 0 = by the log's beginning or a loss
+	tsc_pin     INTEGER,           -- the task pinned page tables since, last; NULL = it did not
+	pin_vcpu    INTEGER
+);
+
+CREATE TABLE guest_task (
+	guest_task_id INTEGER PRIMARY KEY,
+	log_id INTEGER NOT NULL REFERENCES guest_log,
+	tsc    INTEGER NOT NULL,
+	vcpu   INTEGER NOT NULL,
+	pid    INTEGER NOT NULL,
+	comm   TEXT NOT NULL,
+	what   TEXT NOT NULL,          -- exec, exit
+	file   TEXT                    -- exec
+);
+
+-- Which task a vCPU ran, but for the idle one.
+CREATE TABLE guest_run (
+	log_id    INTEGER NOT NULL REFERENCES guest_log,
+	vcpu      INTEGER NOT NULL,
+	tsc_start INTEGER NOT NULL,
+	tsc_end   INTEGER NOT NULL,
+	pid       INTEGER NOT NULL,
+	comm      TEXT NOT NULL,
+	PRIMARY KEY (log_id, vcpu, tsc_start)
+) WITHOUT ROWID;
+
+CREATE INDEX guest_fork_by_log ON guest_fork (log_id);
+CREATE INDEX guest_task_by_log ON guest_task (log_id);

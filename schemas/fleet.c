@@ -47,6 +47,17 @@ static const struct xf_table tables[] = {
 	{"episode_page", "page_id episode_id round frame+ rip+ event_id split"},
 	{"episode_vcpu", "episode_id vcpu fixups cycles recalcs recalc_cycles paused"},
 	{"finding", "code count text"},
+	{"domain_name", "domid name"},
+	{"guest_log",
+		"log_id domid source clock events bad_lines disordered lost overwritten tsc_first+"
+		" tsc_last+ rate faults matched residual slack switches pins flags"},
+	{"guest_fork",
+		"guest_fork_id log_id tsc+ vcpu pid comm child_pid clone_flags tsc_begin+ begin_known"
+		" tsc_pin+ pin_vcpu"},
+	{"guest_task", "guest_task_id log_id tsc+ vcpu pid comm what file"},
+	{"guest_run", "log_id vcpu tsc_start+ tsc_end+ pid comm"},
+	{"fork_name", "fork_id guest_fork_id named_by"},
+	{"guest_fork_found", "guest_fork_id what fork_id found"},
 };
 
 const struct xf_table *xf_fleet_table(size_t i)

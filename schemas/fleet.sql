@@ -160,6 +160,54 @@ CREATE TABLE finding (
 	PRIMARY KEY (host_id, code)
 ) WITHOUT ROWID;
 
+CREATE TABLE domain_name (
+	host_id INTEGER NOT NULL REFERENCES host, domid INTEGER NOT NULL, name TEXT NOT NULL,
+	PRIMARY KEY (host_id, domid)
+) WITHOUT ROWID;
+
+CREATE TABLE guest_log (
+	host_id INTEGER NOT NULL REFERENCES host, log_id INTEGER NOT NULL, domid INTEGER NOT NULL,
+	source TEXT NOT NULL, clock TEXT NOT NULL, events INTEGER NOT NULL, bad_lines INTEGER NOT NULL,
+	disordered INTEGER NOT NULL, lost INTEGER NOT NULL, overwritten INTEGER NOT NULL,
+	tsc_first INTEGER NOT NULL, tsc_last INTEGER NOT NULL, rate REAL NOT NULL, faults INTEGER NOT NULL,
+	matched INTEGER NOT NULL, residual INTEGER, slack INTEGER NOT NULL, switches INTEGER NOT NULL,
+	pins INTEGER NOT NULL, flags INTEGER NOT NULL,
+	PRIMARY KEY (host_id, log_id)
+) WITHOUT ROWID;
+
+CREATE TABLE guest_fork (
+	host_id INTEGER NOT NULL REFERENCES host, guest_fork_id INTEGER NOT NULL, log_id INTEGER NOT NULL,
+	tsc INTEGER NOT NULL, vcpu INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT NOT NULL,
+	child_pid INTEGER NOT NULL, clone_flags INTEGER, tsc_begin INTEGER NOT NULL,
+	begin_known INTEGER NOT NULL, tsc_pin INTEGER, pin_vcpu INTEGER,
+	PRIMARY KEY (host_id, guest_fork_id)
+) WITHOUT ROWID;
+
+CREATE TABLE guest_task (
+	host_id INTEGER NOT NULL REFERENCES host, guest_task_id INTEGER NOT NULL, log_id INTEGER NOT NULL,
+	tsc INTEGER NOT NULL, vcpu INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT NOT NULL,
+	what TEXT NOT NULL, file TEXT,
+	PRIMARY KEY (host_id, guest_task_id)
+) WITHOUT ROWID;
+
+CREATE TABLE guest_run (
+	host_id INTEGER NOT NULL REFERENCES host, log_id INTEGER NOT NULL, vcpu INTEGER NOT NULL,
+	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT NOT NULL,
+	PRIMARY KEY (host_id, log_id, vcpu, tsc_start)
+) WITHOUT ROWID;
+
+CREATE TABLE fork_name (
+	host_id INTEGER NOT NULL REFERENCES host, fork_id INTEGER NOT NULL, guest_fork_id INTEGER NOT NULL,
+	named_by TEXT NOT NULL,
+	PRIMARY KEY (host_id, fork_id)
+) WITHOUT ROWID;
+
+CREATE TABLE guest_fork_found (
+	host_id INTEGER NOT NULL REFERENCES host, guest_fork_id INTEGER NOT NULL, what TEXT,
+	fork_id INTEGER, found TEXT NOT NULL,
+	PRIMARY KEY (host_id, guest_fork_id)
+) WITHOUT ROWID;
+
 CREATE INDEX sequence_by_fork ON sequence (host_id, fork_id);
 CREATE INDEX episode_page_by_frame ON episode_page (host_id, episode_id, frame);
 CREATE INDEX flush_by_fork ON flush (host_id, fork_id);
@@ -192,8 +240,12 @@ SELECT h.host, f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	f.spurious, f.cow_faults, f.complete,
 	(SELECT s.name FROM symbol s WHERE s.host_id = f.host_id AND s.rip = f.rip
 		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event
-FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id;
+	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
+	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
+FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id
+	LEFT JOIN domain_name d ON d.host_id = f.host_id AND d.domid = f.domid
+	LEFT JOIN fork_name n ON n.host_id = f.host_id AND n.fork_id = f.fork_id
+	LEFT JOIN guest_fork g ON g.host_id = n.host_id AND g.guest_fork_id = n.guest_fork_id;
 
 CREATE VIEW pt_sequences AS
 SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base, q.mechanism,
@@ -233,10 +285,11 @@ SELECT h.host, p.pcpu,
 		+ CAST(p.clock_drift * (p.tsc_first - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_first,
 	p.tsc_last - CASE WHEN p.corrected THEN p.clock_offset
 		+ CAST(p.clock_drift * (p.tsc_last - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_last,
-	p.records, p.lost,
-	(SELECT count(*) FROM gap g WHERE g.host_id = p.host_id AND g.pcpu = p.pcpu) AS gaps,
+	p.records, p.lost, ifnull(g.gaps, 0) AS gaps,
 	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
-FROM pcpu p JOIN host h ON h.host_id = p.host_id;
+FROM pcpu p JOIN host h ON h.host_id = p.host_id
+LEFT JOIN (SELECT host_id, pcpu, count(*) AS gaps FROM gap GROUP BY host_id, pcpu) g
+	ON g.host_id = p.host_id AND g.pcpu = p.pcpu;
 
 CREATE VIEW gaps AS
 SELECT h.host, g.pcpu, g.tsc_first, g.tsc_last, (g.tsc_last - g.tsc_first) * 1e6 / c.cpu_hz AS us, g.why
@@ -337,3 +390,60 @@ FROM (SELECT s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page,
 					AND f.tsc_start <= o.tsc_end AND f.tsc_end >= o.tsc_start))) s
 	GROUP BY s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page) g
 	JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;
+
+CREATE VIEW processes AS
+SELECT h.host, p.domid, p.pid, p.comm, sum(p.forks) AS forks, sum(p.cycles) * 1e6 / c.cpu_hz AS us,
+	sum(p.ptes) AS ptes, sum(p.cow_faults) AS cow_faults, min(p.tsc_first) AS first_tsc,
+	max(p.tsc_last) AS last_tsc, sum(p.silent) AS silent, sum(p.threads) AS threads,
+	sum(p.cycles) AS cycles, max(d.name) AS domain
+FROM (SELECT f.host_id, f.domid, g.pid, g.comm, 1 AS forks, f.tsc_end - f.tsc_start AS cycles, f.ptes,
+		f.cow_faults, f.tsc_start AS tsc_first, f.tsc_end AS tsc_last, 0 AS silent, 0 AS threads
+	FROM fork f LEFT JOIN fork_name n ON n.host_id = f.host_id AND n.fork_id = f.fork_id
+		LEFT JOIN guest_fork g ON g.host_id = n.host_id AND g.guest_fork_id = n.guest_fork_id
+	UNION ALL
+	SELECT g.host_id, l.domid, g.pid, g.comm, 0, 0, 0, 0, g.tsc, g.tsc,
+		d.what = 'fork' AND d.found = 'no',
+		d.what IN ('thread', 'vfork', 'shared')
+	FROM guest_fork_found d
+		JOIN guest_fork g ON g.host_id = d.host_id AND g.guest_fork_id = d.guest_fork_id
+		JOIN guest_log l ON l.host_id = g.host_id AND l.log_id = g.log_id
+	WHERE d.fork_id IS NULL AND (d.what <> 'fork' OR d.found = 'no')) p
+	JOIN capture c ON c.host_id = p.host_id JOIN host h ON h.host_id = p.host_id
+	LEFT JOIN domain_name d ON d.host_id = p.host_id AND d.domid = p.domid
+GROUP BY h.host, p.domid, p.pid, p.comm, c.cpu_hz;
+
+CREATE VIEW domains AS
+SELECT h.host, a.domid,
+	(SELECT d.name FROM domain_name d WHERE d.host_id = a.host_id AND d.domid = a.domid) AS name,
+	(SELECT count(DISTINCT p.vcpu) FROM event_place p WHERE p.host_id = a.host_id AND p.domid = a.domid)
+		AS vcpus,
+	ifnull((SELECT sum(p.events) FROM event_place p WHERE p.host_id = a.host_id AND p.domid = a.domid), 0)
+		AS events,
+	(SELECT count(*) FROM fork f WHERE f.host_id = a.host_id AND f.domid = a.domid) AS forks
+FROM (SELECT host_id, domid FROM event_place WHERE domid IS NOT NULL
+	UNION SELECT host_id, domid FROM domain_name) a JOIN host h ON h.host_id = a.host_id;
+
+CREATE VIEW guest_logs AS
+SELECT h.host, l.log_id, l.domid, l.source, l.clock, l.events, l.bad_lines, l.disordered, l.lost,
+	l.overwritten, l.tsc_first, l.tsc_last, l.rate, l.faults, l.matched, l.residual, l.slack, l.switches,
+	l.pins, l.flags
+FROM guest_log l JOIN host h ON h.host_id = l.host_id;
+
+CREATE VIEW guest_forks AS
+SELECT h.host, g.guest_fork_id, l.domid, g.tsc, (g.tsc - c.tsc_first) * 1e6 / c.cpu_hz AS us,
+	g.vcpu, g.pid, g.comm, g.child_pid, d.what, d.found, d.fork_id
+FROM guest_fork g JOIN guest_log l ON l.host_id = g.host_id AND l.log_id = g.log_id
+	LEFT JOIN guest_fork_found d ON d.host_id = g.host_id AND d.guest_fork_id = g.guest_fork_id
+	JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;
+
+CREATE VIEW guest_tasks AS
+SELECT h.host, t.guest_task_id, l.domid, t.tsc, (t.tsc - c.tsc_first) * 1e6 / c.cpu_hz AS us,
+	t.vcpu, t.pid, t.comm, t.what, t.file
+FROM guest_task t JOIN guest_log l ON l.host_id = t.host_id AND l.log_id = t.log_id
+	JOIN capture c ON c.host_id = t.host_id JOIN host h ON h.host_id = t.host_id;
+
+CREATE VIEW guest_runs AS
+SELECT h.host, l.domid, r.vcpu, r.tsc_start, r.tsc_end,
+	(r.tsc_end - r.tsc_start) * 1e6 / c.cpu_hz AS us, r.pid, r.comm
+FROM guest_run r JOIN guest_log l ON l.host_id = r.host_id AND l.log_id = r.log_id
+	JOIN capture c ON c.host_id = r.host_id JOIN host h ON h.host_id = r.host_id;

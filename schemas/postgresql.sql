@@ -213,6 +213,57 @@ CREATE TABLE finding (
 	PRIMARY KEY (host_id, code)
 );
 
+CREATE TABLE domain_name (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	domid integer NOT NULL, name text NOT NULL,
+	PRIMARY KEY (host_id, domid)
+);
+
+CREATE TABLE guest_log (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	log_id bigint NOT NULL, domid integer NOT NULL, source text NOT NULL, clock text NOT NULL,
+	events bigint NOT NULL, bad_lines bigint NOT NULL, disordered bigint NOT NULL,
+	lost bigint NOT NULL, overwritten smallint NOT NULL, tsc_first u64 NOT NULL,
+	tsc_last u64 NOT NULL, rate float8 NOT NULL, faults bigint NOT NULL, matched bigint NOT NULL,
+	residual bigint, slack bigint NOT NULL, switches smallint NOT NULL, pins smallint NOT NULL,
+	flags smallint NOT NULL,
+	PRIMARY KEY (host_id, log_id)
+);
+
+CREATE TABLE guest_fork (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	guest_fork_id bigint NOT NULL, log_id bigint NOT NULL, tsc u64 NOT NULL, vcpu integer NOT NULL,
+	pid bigint NOT NULL, comm text NOT NULL, child_pid bigint NOT NULL, clone_flags bigint,
+	tsc_begin u64 NOT NULL, begin_known smallint NOT NULL, tsc_pin u64, pin_vcpu integer,
+	PRIMARY KEY (host_id, guest_fork_id)
+);
+
+CREATE TABLE guest_task (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	guest_task_id bigint NOT NULL, log_id bigint NOT NULL, tsc u64 NOT NULL, vcpu integer NOT NULL,
+	pid bigint NOT NULL, comm text NOT NULL, what text NOT NULL, file text,
+	PRIMARY KEY (host_id, guest_task_id)
+);
+
+CREATE TABLE guest_run (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	log_id bigint NOT NULL, vcpu integer NOT NULL, tsc_start u64 NOT NULL, tsc_end u64 NOT NULL,
+	pid bigint NOT NULL, comm text NOT NULL,
+	PRIMARY KEY (host_id, log_id, vcpu, tsc_start)
+);
+
+CREATE TABLE fork_name (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	fork_id bigint NOT NULL, guest_fork_id bigint NOT NULL, named_by text NOT NULL,
+	PRIMARY KEY (host_id, fork_id)
+);
+
+CREATE TABLE guest_fork_found (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	guest_fork_id bigint NOT NULL, what text, fork_id bigint, found text NOT NULL,
+	PRIMARY KEY (host_id, guest_fork_id)
+);
+
 -- What a stream begins with: the host's rows go, and those that the stream brings take their place, in
 -- one transaction.
 CREATE FUNCTION xenfault_load(name text, version integer) RETURNS void LANGUAGE plpgsql AS $$
@@ -247,6 +298,13 @@ BEGIN
 	DELETE FROM episode_page WHERE host_id = id;
 	DELETE FROM episode_vcpu WHERE host_id = id;
 	DELETE FROM finding WHERE host_id = id;
+	DELETE FROM domain_name WHERE host_id = id;
+	DELETE FROM guest_log WHERE host_id = id;
+	DELETE FROM guest_fork WHERE host_id = id;
+	DELETE FROM guest_task WHERE host_id = id;
+	DELETE FROM guest_run WHERE host_id = id;
+	DELETE FROM fork_name WHERE host_id = id;
+	DELETE FROM guest_fork_found WHERE host_id = id;
 	PERFORM set_config('xenfault.host_id', id::text, true);
 END
 $$;
@@ -279,8 +337,12 @@ SELECT h.host, f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	f.spurious, f.cow_faults, f.complete,
 	(SELECT s.name FROM symbol s WHERE s.host_id = f.host_id AND s.rip = f.rip
 		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event
-FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id;
+	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
+	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
+FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id
+	LEFT JOIN domain_name d ON d.host_id = f.host_id AND d.domid = f.domid
+	LEFT JOIN fork_name n ON n.host_id = f.host_id AND n.fork_id = f.fork_id
+	LEFT JOIN guest_fork g ON g.host_id = n.host_id AND g.guest_fork_id = n.guest_fork_id;
 
 CREATE VIEW pt_sequences AS
 SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base, q.mechanism,
@@ -320,10 +382,11 @@ SELECT h.host, p.pcpu,
 		+ trunc(p.clock_drift * (p.tsc_first - p.clock_origin)::float8)::bigint ELSE 0 END AS tsc_first,
 	p.tsc_last - CASE WHEN p.corrected = 1 THEN p.clock_offset
 		+ trunc(p.clock_drift * (p.tsc_last - p.clock_origin)::float8)::bigint ELSE 0 END AS tsc_last,
-	p.records, p.lost,
-	(SELECT count(*) FROM gap g WHERE g.host_id = p.host_id AND g.pcpu = p.pcpu) AS gaps,
+	p.records, p.lost, coalesce(g.gaps, 0) AS gaps,
 	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
-FROM pcpu p JOIN host h ON h.host_id = p.host_id;
+FROM pcpu p JOIN host h ON h.host_id = p.host_id
+LEFT JOIN (SELECT host_id, pcpu, count(*) AS gaps FROM gap GROUP BY host_id, pcpu) g
+	ON g.host_id = p.host_id AND g.pcpu = p.pcpu;
 
 CREATE VIEW gaps AS
 SELECT h.host, g.pcpu, g.tsc_first, g.tsc_last, us_between(g.tsc_first, g.tsc_last, c.cpu_hz) AS us, g.why
@@ -429,5 +492,62 @@ FROM (SELECT s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page,
 					AND f.tsc_start <= o.tsc_end AND f.tsc_end >= o.tsc_start))) s
 	GROUP BY s.host_id, s.episode_id, s.domid, s.pt_pages, s.ptes_per_page) g
 	JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;
+
+CREATE VIEW processes AS
+SELECT h.host, p.domid, p.pid, p.comm, sum(p.forks) AS forks, sum(p.cycles)::float8 * 1e6::float8 / c.cpu_hz::float8 AS us,
+	sum(p.ptes) AS ptes, sum(p.cow_faults) AS cow_faults, min(p.tsc_first) AS first_tsc,
+	max(p.tsc_last) AS last_tsc, sum(p.silent) AS silent, sum(p.threads) AS threads,
+	sum(p.cycles) AS cycles, max(d.name) AS domain
+FROM (SELECT f.host_id, f.domid, g.pid, g.comm, 1 AS forks, (f.tsc_end - f.tsc_start)::bigint AS cycles, f.ptes,
+		f.cow_faults, f.tsc_start AS tsc_first, f.tsc_end AS tsc_last, 0 AS silent, 0 AS threads
+	FROM fork f LEFT JOIN fork_name n ON n.host_id = f.host_id AND n.fork_id = f.fork_id
+		LEFT JOIN guest_fork g ON g.host_id = n.host_id AND g.guest_fork_id = n.guest_fork_id
+	UNION ALL
+	SELECT g.host_id, l.domid, g.pid, g.comm, 0, 0, 0, 0, g.tsc, g.tsc,
+		CASE WHEN d.what = 'fork' AND d.found = 'no' THEN 1 ELSE 0 END,
+		CASE WHEN d.what IN ('thread', 'vfork', 'shared') THEN 1 ELSE 0 END
+	FROM guest_fork_found d
+		JOIN guest_fork g ON g.host_id = d.host_id AND g.guest_fork_id = d.guest_fork_id
+		JOIN guest_log l ON l.host_id = g.host_id AND l.log_id = g.log_id
+	WHERE d.fork_id IS NULL AND (d.what <> 'fork' OR d.found = 'no')) p
+	JOIN capture c ON c.host_id = p.host_id JOIN host h ON h.host_id = p.host_id
+	LEFT JOIN domain_name d ON d.host_id = p.host_id AND d.domid = p.domid
+GROUP BY h.host, p.domid, p.pid, p.comm, c.cpu_hz;
+
+CREATE VIEW domains AS
+SELECT h.host, a.domid,
+	(SELECT d.name FROM domain_name d WHERE d.host_id = a.host_id AND d.domid = a.domid) AS name,
+	(SELECT count(DISTINCT p.vcpu) FROM event_place p WHERE p.host_id = a.host_id AND p.domid = a.domid)
+		AS vcpus,
+	coalesce((SELECT sum(p.events) FROM event_place p WHERE p.host_id = a.host_id AND p.domid = a.domid), 0)
+		AS events,
+	(SELECT count(*) FROM fork f WHERE f.host_id = a.host_id AND f.domid = a.domid) AS forks
+FROM (SELECT host_id, domid FROM event_place WHERE domid IS NOT NULL
+	UNION SELECT host_id, domid FROM domain_name) a JOIN host h ON h.host_id = a.host_id;
+
+CREATE VIEW guest_logs AS
+SELECT h.host, l.log_id, l.domid, l.source, l.clock, l.events, l.bad_lines, l.disordered, l.lost,
+	l.overwritten, l.tsc_first, l.tsc_last, l.rate, l.faults, l.matched, l.residual, l.slack, l.switches,
+	l.pins, l.flags
+FROM guest_log l JOIN host h ON h.host_id = l.host_id;
+
+CREATE VIEW guest_forks AS
+SELECT h.host, g.guest_fork_id, l.domid, g.tsc, us_between(c.tsc_first, g.tsc, c.cpu_hz) AS us,
+	g.vcpu, g.pid, g.comm, g.child_pid, d.what, d.found, d.fork_id
+FROM guest_fork g JOIN guest_log l ON l.host_id = g.host_id AND l.log_id = g.log_id
+	LEFT JOIN guest_fork_found d ON d.host_id = g.host_id AND d.guest_fork_id = g.guest_fork_id
+	JOIN capture c ON c.host_id = g.host_id JOIN host h ON h.host_id = g.host_id;
+
+CREATE VIEW guest_tasks AS
+SELECT h.host, t.guest_task_id, l.domid, t.tsc, us_between(c.tsc_first, t.tsc, c.cpu_hz) AS us,
+	t.vcpu, t.pid, t.comm, t.what, t.file
+FROM guest_task t JOIN guest_log l ON l.host_id = t.host_id AND l.log_id = t.log_id
+	JOIN capture c ON c.host_id = t.host_id JOIN host h ON h.host_id = t.host_id;
+
+CREATE VIEW guest_runs AS
+SELECT h.host, l.domid, r.vcpu, r.tsc_start, r.tsc_end,
+	us_between(r.tsc_start, r.tsc_end, c.cpu_hz) AS us, r.pid, r.comm
+FROM guest_run r JOIN guest_log l ON l.host_id = r.host_id AND l.log_id = r.log_id
+	JOIN capture c ON c.host_id = r.host_id JOIN host h ON h.host_id = r.host_id;
 
 COMMIT;

@@ -28,8 +28,11 @@ SELECT f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	f.spurious, f.cow_faults, f.complete,
 	(SELECT s.name FROM symbol s WHERE s.rip = f.rip AND s.domid IN (f.domid, -1)
 		ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event
-FROM fork f;
+	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
+	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
+FROM fork f LEFT JOIN domain_name d ON d.domid = f.domid
+	LEFT JOIN fork_name n ON n.fork_id = f.fork_id
+	LEFT JOIN guest_fork g ON g.guest_fork_id = n.guest_fork_id;
 
 CREATE VIEW pt_sequences AS
 SELECT q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base, q.mechanism,
@@ -71,10 +74,9 @@ SELECT p.pcpu,
 		+ CAST(p.clock_drift * (p.tsc_first - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_first,
 	p.tsc_last - CASE WHEN p.corrected THEN p.clock_offset
 		+ CAST(p.clock_drift * (p.tsc_last - p.clock_origin) AS INTEGER) ELSE 0 END AS tsc_last,
-	p.records, p.lost,
-	(SELECT count(*) FROM gap g WHERE g.pcpu = p.pcpu) AS gaps,
+	p.records, p.lost, ifnull(g.gaps, 0) AS gaps,
 	p.clock_offset, p.clock_drift * 1e6 AS clock_drift_ppm, p.clock_low, p.clock_high, p.corrected
-FROM pcpu p;
+FROM pcpu p LEFT JOIN (SELECT pcpu, count(*) AS gaps FROM gap GROUP BY pcpu) g ON g.pcpu = p.pcpu;
 
 CREATE VIEW gaps AS
 SELECT pcpu, tsc_first, tsc_last,
@@ -180,3 +182,56 @@ FROM (SELECT s.episode_id, s.domid, s.pt_pages, s.ptes_per_page,
 				SELECT 1 FROM episode o WHERE o.domid = f.domid
 					AND f.tsc_start <= o.tsc_end AND f.tsc_end >= o.tsc_start))) s
 	GROUP BY s.episode_id, s.domid, s.pt_pages, s.ptes_per_page) g;
+
+-- Who forked, by what guests' logs say; pid and comm NULL: forks without a name.
+CREATE VIEW processes AS
+SELECT p.domid, p.pid, p.comm, sum(p.forks) AS forks,
+	sum(p.cycles) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	sum(p.ptes) AS ptes, sum(p.cow_faults) AS cow_faults, min(p.tsc_first) AS first_tsc,
+	max(p.tsc_last) AS last_tsc, sum(p.silent) AS silent, sum(p.threads) AS threads,
+	sum(p.cycles) AS cycles,
+	(SELECT d.name FROM domain_name d WHERE d.domid = p.domid) AS domain
+FROM (SELECT f.domid, g.pid, g.comm, 1 AS forks, f.tsc_end - f.tsc_start AS cycles, f.ptes, f.cow_faults,
+		f.tsc_start AS tsc_first, f.tsc_end AS tsc_last, 0 AS silent, 0 AS threads
+	FROM fork f LEFT JOIN fork_name n ON n.fork_id = f.fork_id
+		LEFT JOIN guest_fork g ON g.guest_fork_id = n.guest_fork_id
+	UNION ALL
+	SELECT l.domid, g.pid, g.comm, 0, 0, 0, 0, g.tsc, g.tsc, d.what = 'fork' AND d.found = 'no',
+		d.what IN ('thread', 'vfork', 'shared')
+	FROM guest_fork_found d JOIN guest_fork g ON g.guest_fork_id = d.guest_fork_id
+		JOIN guest_log l ON l.log_id = g.log_id
+	WHERE d.fork_id IS NULL AND (d.what <> 'fork' OR d.found = 'no')) p
+GROUP BY p.domid, p.pid, p.comm;
+
+-- Domains that have events, or a name.
+CREATE VIEW domains AS
+SELECT a.domid, (SELECT d.name FROM domain_name d WHERE d.domid = a.domid) AS name,
+	(SELECT count(DISTINCT p.vcpu) FROM event_place p WHERE p.domid = a.domid) AS vcpus,
+	ifnull((SELECT sum(p.events) FROM event_place p WHERE p.domid = a.domid), 0) AS events,
+	(SELECT count(*) FROM fork f WHERE f.domid = a.domid) AS forks
+FROM (SELECT domid FROM event_place WHERE domid IS NOT NULL UNION SELECT domid FROM domain_name) a;
+
+-- Logs of guests' own kernels, and how they fit.
+CREATE VIEW guest_logs AS
+SELECT log_id, domid, source, clock, events, bad_lines, disordered, lost, overwritten, tsc_first, tsc_last,
+	rate, faults, matched, residual, slack, switches, pins, flags
+FROM guest_log;
+
+-- Each fork of a guest's log, threads too, and where the capture has it.
+CREATE VIEW guest_forks AS
+SELECT g.guest_fork_id, l.domid, g.tsc,
+	(g.tsc - (SELECT tsc_first FROM capture)) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	g.vcpu, g.pid, g.comm, g.child_pid, d.what, d.found, d.fork_id
+FROM guest_fork g JOIN guest_log l ON l.log_id = g.log_id
+	LEFT JOIN guest_fork_found d ON d.guest_fork_id = g.guest_fork_id;
+
+CREATE VIEW guest_tasks AS
+SELECT t.guest_task_id, l.domid, t.tsc,
+	(t.tsc - (SELECT tsc_first FROM capture)) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	t.vcpu, t.pid, t.comm, t.what, t.file
+FROM guest_task t JOIN guest_log l ON l.log_id = t.log_id;
+
+CREATE VIEW guest_runs AS
+SELECT l.domid, r.vcpu, r.tsc_start, r.tsc_end,
+	(r.tsc_end - r.tsc_start) * 1e6 / (SELECT cpu_hz FROM capture) AS us, r.pid, r.comm
+FROM guest_run r JOIN guest_log l ON l.log_id = r.log_id;

@@ -28,6 +28,28 @@ const char *xf_hypercall_name(uint64_t number)
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }
 
+const char *xf_mmuext_name(uint64_t command)
+{
+	static const char *const names[] = {
+#define X(number, name, frame) [number] = #name,
+		XF_MMUEXT_COMMANDS(X)
+#undef X
+	};
+
+	return command < sizeof(names) / sizeof(names[0]) ? names[command] : NULL;
+}
+
+int xf_mmuext_names_frame(uint64_t command)
+{
+	static const char frames[] = {
+#define X(number, name, frame) [number] = frame,
+		XF_MMUEXT_COMMANDS(X)
+#undef X
+	};
+
+	return command < sizeof(frames) && frames[command];
+}
+
 const char *xf_record_class_name(uint32_t class)
 {
 	static const struct {

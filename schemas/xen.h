@@ -118,6 +118,7 @@ enum xf_hypercall {
 #define XF_SUBCLASS_PV	   0x201u
 #define XF_SUBCLASS_PV_OLD 0x20fu /* before Xen 4.3 */
 #define XF_SUBCLASS_PTWR   0x204u /* writable page tables: schemas/trace-points.md */
+#define XF_SUBCLASS_FEW	   0x208u /* trace points of flushes and page types, the same page */
 
 /* The ids that code asks for by number; all others are met through the table of layouts. */
 #define XF_RECORD_RUNSTATE  0x21001u
@@ -127,6 +128,84 @@ enum xf_hypercall {
 #define XF_RECORD_FLUSH	    0x204003u
 #define XF_RECORD_PTWR_PTE4 0x20f00bu /* PTWR_EMULATION of an entry with 4 bytes */
 #define XF_RECORD_PF_XEN    0x82001u
+
+/* The trace points of hypervisor/: flushes, and what becomes of page tables. */
+#define XF_RECORD_TLB_FLUSH  0x208001u
+#define XF_RECORD_FLUSH_IPI  0x208002u
+#define XF_RECORD_MMUEXT     0x208004u /* one operation */
+#define XF_RECORD_FILTER     0x208005u
+#define XF_RECORD_MMU_UPDATE 0x204011u /* one entry */
+
+/*
+ * Is it a record of those?  Stock Xen has none, and what is concluded from its records does not look
+ * at them.
+ */
+static inline int xf_record_is_point(uint32_t id)
+{
+	return XF_RECORD_SUBCLASS(id) == XF_SUBCLASS_FEW || (id & 0xffffff0u) == 0x204010u;
+}
+
+/* Xen's own code lies below this address and 4 GiB more: the other half of a caller's low word. */
+#define XF_XEN_TEXT UINT64_C(0xffff82d000000000)
+
+/* What Xen was at when it flushed, as the records number it.  X(number, enum, name) */
+#define XF_FLUSH_CAUSES(X)                           \
+	X(0, UNKNOWN, "unknown")                     \
+	X(1, MMUEXT, "mmuext")                       \
+	X(2, MMU_UPDATE, "mmu_update")               \
+	X(3, UPDATE_VA_MAPPING, "update_va_mapping") \
+	X(4, PTWR, "ptwr")                           \
+	X(5, PRIVOP, "privop")                       \
+	X(6, TYPE_CHANGE, "type_change")             \
+	X(7, GRANT, "grant")                         \
+	X(8, ALLOC, "alloc")                         \
+	X(9, PAGING, "paging")                       \
+	X(10, IPI, "ipi")                            \
+	X(11, CLOCK, "clock")                        \
+	X(12, XEN_MAP, "xen_map")
+
+enum xf_flush_cause {
+#define X(number, name, text) XF_FOR_##name = number,
+	XF_FLUSH_CAUSES(X)
+#undef X
+};
+
+/*
+ * arg1 of the events flush (today's) and flush_filter.  Low half: the flush's flags; CPUs before the
+ * filter, and left.
+ */
+#define XF_FLUSH_REMOTE(arg1) ((unsigned)((arg1) >> 32 & 0x7fff)) /* CPUs but for its own */
+#define XF_FLUSH_LOCAL(arg1)  ((unsigned)((arg1) >> 47 & 1))
+#define XF_FLUSH_CAUSE(arg1)  ((unsigned)((arg1) >> 48 & 0xff))
+#define XF_FLUSH_DETAIL(arg1) ((unsigned)((arg1) >> 56))
+
+/* Commands of mmuext_op (Xen's public headers).  X(number, name, its first argument is a frame) */
+#define XF_MMUEXT_COMMANDS(X)        \
+	X(0, PIN_L1_TABLE, 1)        \
+	X(1, PIN_L2_TABLE, 1)        \
+	X(2, PIN_L3_TABLE, 1)        \
+	X(3, PIN_L4_TABLE, 1)        \
+	X(4, UNPIN_TABLE, 1)         \
+	X(5, NEW_BASEPTR, 1)         \
+	X(6, TLB_FLUSH_LOCAL, 0)     \
+	X(7, INVLPG_LOCAL, 0)        \
+	X(8, TLB_FLUSH_MULTI, 0)     \
+	X(9, INVLPG_MULTI, 0)        \
+	X(10, TLB_FLUSH_ALL, 0)      \
+	X(11, INVLPG_ALL, 0)         \
+	X(12, FLUSH_CACHE, 0)        \
+	X(13, SET_LDT, 0)            \
+	X(15, NEW_USER_BASEPTR, 1)   \
+	X(16, CLEAR_PAGE, 1)         \
+	X(17, COPY_PAGE, 1)          \
+	X(18, FLUSH_CACHE_GLOBAL, 0) \
+	X(19, MARK_SUPER, 1)         \
+	X(20, UNMARK_SUPER, 1)
+
+/* Name of such a command; NULL for a number that has none. */
+const char *xf_mmuext_name(uint64_t command);
+/* Is its first argument a machine frame, and not an address? */
+int xf_mmuext_names_frame(uint64_t command);
 
 /* The first word of what xentrace writes before each pCPU's records: id 0x1f003, two words, no TSC. */
 #define XF_WINDOW_MARK 0x2001f003u

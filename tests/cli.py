@@ -291,6 +291,39 @@ def _():
             assert "--cpu-hz" in run(words[0], option, "1", words[1], status=2).stderr, words
 
 
+@case("times take units, and a wrong one is told")
+def _():
+    db = database_path("dom0-shell")
+
+    def forks(*words):
+        return run("forks", "--format", "csv", "--cpu-hz", HZ, *words, db).stdout
+
+    wanted = forks("--from", "3.25", "--to", "8")
+    assert wanted.count("\n") > 3, wanted
+    for begin, end in (("3.25s", "8s"), ("3250ms", "8000000us"), ("3250000000ns", "8000ms")):
+        equal(forks("--from", begin, "--to", end), wanted, f"{begin} to {end}")
+    equal(forks("--from", "0.05min"), forks("--from", "3"), "minutes")
+    for wrong in ("3 s", "3h", "ms", "-1ms", "1e999s", "nan", "3sc", ""):
+        assert "12ms" in run("forks", "--cpu-hz", HZ, f"--from={wrong}", db, status=2).stderr or \
+            wrong.endswith("c"), wrong
+
+
+@case("an empty list says why: nothing at that time, nothing of that domain")
+def _():
+    db = database_path("dom0-shell")
+    for command in ("forks", "pages", "spurious", "flushes", "events", "episodes"):
+        late = run(command, "--cpu-hz", HZ, "--from", "8900", db).stderr
+        assert "nothing is in that range: the capture goes from 0.000000s to" in late, late
+        assert "--from is later" in run(command, "--from", "5c", "--to", "4c", db).stderr, command
+        other = run(command, "--domain", "d7", db).stderr
+        assert "no event is of that domain: the capture has events of d0" in other, other
+        if command != "episodes":
+            assert "of that vCPU" in run(command, "--domain", "d0v9", db).stderr, command
+        assert "no event" not in run(command, "--domain", "d0", db).stderr, command
+    early = run("forks", "--to", "1c", db).stderr
+    assert "the capture goes from" in early and "c to " in early, early
+
+
 @case("--from and --to: cycles, seconds, both ends included, in a database as in a trace")
 def _():
     db = database("dom0-shell")
@@ -505,11 +538,13 @@ def _():
     for view in ("trace", *LISTS.values(), "losses"):
         names = set(re.findall(r"\w+", " ".join(re.findall(r"^\| ([^|]*) \|", sections[view], re.M))))
         equal(set(columns_of(db, view)) - names, set(), view)
-    for heading, source, pattern in (
-            ("Doubts of the collector", "collector/trace/doubt.h", r'X\(\w+, "(\w+)"'),
-            ("Findings of the analyzer", "analyzer/rows.c", r'\[XF_FINDING_\w+\] = \{"(\w+)"')):
-        with open(os.path.join(TOP, source), encoding="utf-8") as file:
-            codes = re.findall(pattern, file.read())
+    for heading, sources, pattern in (
+            ("Doubts of the collector", ["collector/trace/doubt.h"], r'X\(\w+, "(\w+)"'),
+            ("Findings of the analyzer", ["analyzer/rows.c", "analyzer/names.c"], r'\[XF_FINDING_\w+\] = \{"(\w+)"')):
+        codes = []
+        for source in sources:
+            with open(os.path.join(TOP, source), encoding="utf-8") as file:
+                codes += re.findall(pattern, file.read())
         equal(re.findall(r"^\| (\w+) \|", sections[heading], re.M)[1:], codes, heading)
     kinds = {k for (k,) in db.execute("SELECT name FROM event_kind")}
     equal(kinds - set(re.findall(r"\w+", sections["events"])), set(), "kinds")

@@ -235,7 +235,7 @@ def every_call_fails():
             check(not run.stderr, f"{what}: {run.stderr}")
             equal(run.lines[-1], "end=error", what)
             touched = [line for line in run.log if line[:8] in ("evt_mask", "cpu_mask")]
-            if call in ("enable", "pending", "unmask", "map", "map_info", "set_size"):
+            if call in ("enable", "pending", "unmask", "map", "map_info", "set_size", "cpumap", "set_cpu_mask"):
                 run.restored()
             elif not touched and call != "interface_open":
                 run.restored()

@@ -15,7 +15,8 @@ import synth
 
 VIEWS = ("trace", "events", "forks", "pt_sequences", "walks", "spurious_faults", "flushes", "losses",
          "episodes", "rounds", "episode_forks",
-         "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio", "pcpus", "gaps")
+         "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio", "pcpus", "gaps", "processes", "guest_logs",
+         "guest_forks", "guest_tasks", "guest_runs", "domains")
 UNSIGNED = 1 << 64
 FLEET = os.path.join(WORK, "fleet.db")
 HOSTS = 100
@@ -260,7 +261,10 @@ def postgres_cases(server):
                         "rounds": "episode_id, round", "episode_forks": "pt_pages, ptes_per_page",
                         "dirty": "episode_id, gfn", "dirty_rounds": "event_id", "npfs": "event_id",
                         "episode_vcpus": "episode_id, vcpu", "mmio": "gpa, rip", "pcpus": "pcpu",
-                        "gaps": "pcpu, tsc_first"}[view]
+                        "gaps": "pcpu, tsc_first", "processes": "domid, coalesce(pid, 0), coalesce(comm, '')",
+                        "guest_logs": "log_id", "guest_forks": "guest_fork_id",
+                        "guest_tasks": "guest_task_id", "guest_runs": "domid, vcpu, tsc_start",
+                        "domains": "domid"}[view]
                 rows += same_rows(server, fleet, f"SELECT * FROM {view} ORDER BY host, {keys}", kinds)
         assert rows > 3000, rows
 

@@ -102,6 +102,20 @@ def colliding_addresses(n):
         yield encode(0x20110B, (*pair(0x1003), *pair(TABLES), *pair(unmixed(i << 32))), START + 100 * i + 100)
 
 
+def pcpus_in_turn(n):
+    """pCPUs that each have a window, and events in turn."""
+    for pcpu in range(n):
+        yield pcpu, b"".join(fault(START + 100 * (pcpu + n * turn), 0x7F0000000000, 6) for turn in range(5))
+
+
+def gaps_of_many_pcpus(n):
+    """pCPUs that are silent for so long that others run there afterwards, again and again."""
+    for pcpu in range(n):
+        times = (START + (1 << 24) * (pcpu + n * turn) for turn in range(20))
+        yield pcpu, b"".join(fault(tsc, 0x7F0000000000, 6) + running(tsc + 1, 1 + turn % 2, pcpu % 8000)
+                             for turn, tsc in enumerate(times))
+
+
 def unmixed(value):
     """The key of which `key ^= key >> 31; key *= 0x9e37...; key ^ key >> 29` makes the value."""
     value ^= value >> 29 ^ value >> 58
@@ -118,17 +132,21 @@ def seconds(*args):
 
 
 def import_time(records):
+    """Of records of one pCPU, or of pCPUs and their windows: the time to import and to look at it."""
     path = os.path.join(WORK, "growth.bin")
     with open(path, "wb") as file:
         pieces = list(records)
-        for i in range(0, len(pieces), 3000):
-            data = b"".join(pieces[i:i + 3000])
-            file.write(window(0, data))
-    return min(seconds("import", "--force", "-o", path + ".db", path) for _ in range(2))
+        if isinstance(pieces[0], tuple):
+            file.write(b"".join(window(*piece) for piece in pieces))
+        else:
+            for i in range(0, len(pieces), 3000):
+                file.write(window(0, b"".join(pieces[i:i + 3000])))
+    return min(seconds("import", "--force", "-o", path + ".db", path) + seconds("info", path + ".db") for _ in range(2))
 
 
 for make, n in ((forks_that_wait, 5000), (tables_of_one_base, 10000), (domains_and_losses, 2000),
-                (vcpus_and_forks, 5000), (colliding_pages, 10000), (colliding_addresses, 10000)):
+                (vcpus_and_forks, 5000), (colliding_pages, 10000), (colliding_addresses, 10000),
+                (pcpus_in_turn, 4000), (gaps_of_many_pcpus, 1000)):
     @case(f"time is linear: {make.__name__}")
     def _(make=make, n=n):
         first, second = import_time(make(n)), import_time(make(FACTOR * n))

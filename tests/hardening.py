@@ -335,6 +335,62 @@ for how in ("rm", "rm all", "mv", "replace"):
             equal(events(folder / "y.db")[0], 53110, "the file under its new name")
 
 
+for how in ("rm", "mv", "replace"):
+    @case(f"under way: the stream's file is taken away ({how}): said, kept, with a status of its own")
+    def _(folder, how=how):
+        raw = folder / "x.raw"
+        with recording(folder, "--raw", "x.raw") as child:
+            wait_until("all events", lambda: events(folder / "x.db")[0] == 4527)
+            if how == "rm":
+                raw.unlink()
+            elif how == "mv":
+                raw.rename(folder / "y.raw")
+            else:
+                (folder / "new").write_text("mine")
+                os.rename(folder / "new", raw)
+            text = child.communicate(timeout=TIMEOUT)[1]
+        equal(child.returncode, 8, text)
+        check("x.raw was removed or replaced" in text and "cut short" not in text, text)
+        with open(SMALL, "rb") as file:
+            equal((folder / "x.raw.kept").read_bytes() == file.read(), True, "what was kept is the stream")
+        equal(events(folder / "x.db")[0], 4527, "events")
+        equal(leftovers(folder, ("x.db", "x.raw.kept", *{"mv": ("y.raw",), "replace": ("x.raw",)}.get(how, ()))), [],
+              "files")
+        if how == "replace":
+            equal(raw.read_text(), "mine", "the file that came in its place")
+
+
+@case("under way: a name that is taken before the first record stays, and nothing is said of what it holds")
+def _(folder):
+    run("import", "-o", folder / "other.db", LARGE)
+    done = run("record", "-o", "x.db", "--via", f"cp other.db x.db; cat {SMALL}", cwd=folder, status=3)
+    check("has come to exist" in done.stderr and "cut short" not in done.stderr, done.stderr)
+    equal(events(folder / "x.db"), (53110, LARGE), "the file that has the name")
+
+
+@case("files: an output never takes the place of what the command reads")
+def _(folder):
+    trace, symbols, db, link = folder / "t.bin", folder / "k.sym", folder / "a.db", folder / "link"
+    with open(SMALL, "rb") as file:
+        trace.write_bytes(file.read())
+    symbols.write_text("ffffffff81000000 T a\n")
+    run("import", "-o", db, trace)
+    link.symlink_to("t.bin")
+    (folder / "there").symlink_to(".")
+    held = {path: path.read_bytes() for path in (trace, symbols, db)}
+    for args in (("import", "-o", trace, trace), ("import", "-o", folder / "there" / "t.bin", trace), ("import", "-o", trace, link),
+                 ("import", "-o", symbols, "--symbols", symbols, trace), ("report", "-o", db, db), ("report", "-o", db, f"{db}#h"),
+                 ("export", "--to", "csv", "--view", "forks", "-o", db, db)):
+        done = run(args[0], "--force", *args[1:], status=2)
+        check("is what the command reads" in done.stderr or "host" in done.stderr, done.stderr)
+    for raw in ("x.db", "./x.db", "x.db-wal", "there/x.db-journal", folder / "x.db-shm"):
+        done = run("record", "-o", "x.db", "--raw", raw, "--via", f"cat {SMALL}", cwd=folder, status=2)
+        check("--raw" in done.stderr, done.stderr)
+    for path, data in held.items():
+        equal(path.read_bytes() == data, True, f"{path} is as it was")
+    equal(leftovers(folder, ("t.bin", "k.sym", "a.db", "link", "there")), [], "files")
+
+
 @case("under way: two captures lose the same name, and both are kept")
 def _(folder):
     for _ in range(2):

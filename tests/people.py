@@ -459,6 +459,7 @@ def _():
     for name in ("dom0-dirty.bin", "dom0-kallsyms.txt"):
         os.symlink(unpack(name), os.path.join(folder, name))
     os.symlink(unpack("dom0-dirty.ftrace"), os.path.join(folder, "guest.ftrace"))
+    os.symlink("guest.ftrace", os.path.join(folder, "dom0.ftrace"))
     run("import", "-o", "demo.db", "dom0-dirty.bin", cwd=folder)
     environment = {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]}
     count = 0

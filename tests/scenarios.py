@@ -288,6 +288,31 @@ def exec_meanwhile() -> Story:
     return Story(trace, [fork], {"emulate": 60})
 
 
+def pins_meanwhile() -> Story:
+    """Two tasks that have forked before: while the one's fork waits, the other's pins in two multicalls."""
+    trace, who, waiting, other = two_tasks()
+    before = [waiting.fork(0, who)]
+    waiting.touch(0, 0, 0)
+    other.switch_to(0)
+    before.append(other.fork(0, who))
+    other.touch(0, 0, 0)
+    waiting.switch_to(0)
+    fork, between = Fork(who, cow_faults=0, doubted=True), Fork(who, cow_faults=0)
+    waiting.write_protect(0, 0, 20, fork)
+    other.switch_to(0)
+    waiting.switch_to(0)
+    other.switch_to(0)
+    other.write_protect(0, 0, 60, between)
+    other.pin(0)
+    other.pin(0)
+    waiting.switch_to(0)
+    waiting.write_protect(0, 20, 60, fork)
+    waiting.pin(0)
+    trace.hypercall(0, synth.IRET)
+    trace.idle(0)
+    return Story(trace, [*before, fork, between], {"emulate": 240, "page_fault": 3})
+
+
 def interleaved() -> Story:
     """Two tasks fork in turn on one vCPU, switched inside their PT pages."""
     trace, who, one, two = two_tasks()
@@ -657,6 +682,7 @@ def all_stories() -> list[tuple[str, Story]]:
         ("fork goes on elsewhere between pages", migrated(False)),
         ("another task forks while a fork waits", forks_meanwhile()),
         ("another task execs while a fork waits", exec_meanwhile()),
+        ("another task forks and pins twice while a fork waits", pins_meanwhile()),
         ("two forks in turn", interleaved()),
         ("130 pCPUs with holes", many_pcpus()),
         ("32-bit PAE guest", pae_guest()),

@@ -75,7 +75,7 @@ def _():
 
 
 def check_forks(name, wanted):
-    found, logged = witness.match_forks(database(name), witness.ftrace(unpack(name + ".ftrace")))
+    found, logged, _ = witness.match_forks(database(name), witness.ftrace(unpack(name + ".ftrace")))
     equal(found, wanted, "forks")
     return logged
 

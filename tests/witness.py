@@ -64,17 +64,19 @@ def logged_forks(log):
 def match_forks(db, log):
     """
     Each fork of domain 0 while the log runs has a sched_process_fork of its own: of a task that was on
-    the fork's vCPU when it began, and after its end.  Returns how many forks, and how many the kernel logged but for known threads.
+    the fork's vCPU when it began, and after its end; what says that the records do not decide it may
+    have none.  Returns how many forks, how many the kernel logged but for known threads, and how many
+    are in doubt.
     """
     logged = logged_forks(log)
     found = db.execute(
-        "SELECT tsc_start, tsc_end, vcpu, fork_id FROM forks WHERE domid = 0 AND tsc_end BETWEEN ? AND ?"
-        " ORDER BY tsc_end", (min(e[1] for e in log), max(e[1] for e in log))).fetchall()
+        "SELECT tsc_start, tsc_end, vcpu, fork_id, doubt FROM forks WHERE domid = 0"
+        " AND tsc_end BETWEEN ? AND ? ORDER BY doubt IS NOT NULL, tsc_end", (min(e[1] for e in log), max(e[1] for e in log))).fetchall()
     taken = {}  # index in logged -> index in found
 
     def match(i, seen):
         """Finds one for fork i; others may have to take another one."""
-        start, end, vcpu, _ = found[i]
+        start, end, vcpu = found[i][:3]
         for k, (time, place) in enumerate(logged):
             if k not in seen and time > end and place(start) == vcpu:
                 seen.add(k)
@@ -83,9 +85,9 @@ def match_forks(db, log):
                     return True
         return False
 
-    for i, (_, _, vcpu, fork_id) in enumerate(found):
-        assert match(i, set()), f"fork {fork_id} on vCPU {vcpu} has no sched_process_fork of its own"
-    return len(found), len(logged)
+    for i, (_, _, vcpu, fork_id, doubt) in enumerate(found):
+        assert match(i, set()) or doubt, f"fork {fork_id} on vCPU {vcpu} has no sched_process_fork of its own"
+    return len(found), len(logged), sum(fork[4] is not None for fork in found)
 
 
 def dirty_forks(db, pages=16):

@@ -113,6 +113,8 @@ static int look_at(struct measure *m, struct passing *p, const struct xf_event *
 {
 	struct between *b = &p->between;
 
+	if (xf_record_is_point(event->raw_id))
+		return 0;
 	if (event->kind == XF_EMULATE)
 		return emulated(m, p, (int64_t)event->tsc, event->va >> 12);
 	if (event->kind == XF_BATCH) {
@@ -377,6 +379,9 @@ static int singles(struct measure *m, sqlite3 *db)
 		code = xf_event_scan_next(&scan, &id, &e, m->err);
 		if (code != 1)
 			break;
+		code = 0;
+		if (xf_record_is_point(e.raw_id))
+			continue;
 		tsc = xf_map_put(&last, place_of(&e));
 		code = tsc ? 0 : xf_fail_nomem(m->err);
 		if (!code && e.kind == XF_IRET && *tsc)

@@ -120,7 +120,7 @@ static int new_task(struct xf_verify *v, const struct xf_verify_task *task, cons
 	struct xf_verify_task *child;
 	uint64_t pid, flags;
 
-	if (!xf_ftrace_number(text, "pid", 10, &pid) || pid >= XF_FTRACE_PIDS ||
+	if (!xf_ftrace_first(text, "pid", 10, &pid) || pid >= XF_FTRACE_PIDS ||
 		!xf_ftrace_number(text, "clone_flags", 16, &flags))
 		return 0;
 	child = xf_verify_task(v, (uint32_t)pid);

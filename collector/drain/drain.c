@@ -197,7 +197,7 @@ static void touch(struct drain *d)
 		xf_guard_note(&d->guard, &left, sizeof(left));
 }
 
-static int set_masks(struct drain *d, uint32_t events, const struct xf_cpulist *cpus)
+static int set_cpu_mask(struct drain *d, const struct xf_cpulist *cpus)
 {
 	int size = xc_get_cpumap_size(d->xch), ret;
 	xc_cpumap_t map = xc_cpumap_alloc(d->xch);
@@ -207,13 +207,21 @@ static int set_masks(struct drain *d, uint32_t events, const struct xf_cpulist *
 	for (int i = 0; i < size; i++)
 		map[i] = cpus->all ? 0xff : i < XF_CPULIST_MAX / 8 ? cpus->bits[i] : 0;
 	touch(d);
-	ret = xc_tbuf_set_cpu_mask(d->xch, map);
+	ret = xc_tbuf_set_cpu_mask(d->xch, map) ? fail_call(d, "setting the CPU mask") : 0;
 	free(map);
-	if (ret)
-		return fail_call(d, "setting the CPU mask");
-	if (xc_tbuf_set_evt_mask(d->xch, events))
-		return fail_call(d, "setting the event mask");
-	return 0;
+	return ret;
+}
+
+static int set_event_mask(struct drain *d, uint32_t events)
+{
+	return xc_tbuf_set_evt_mask(d->xch, events) ? fail_call(d, "setting the event mask") : 0;
+}
+
+static int set_masks(struct drain *d, uint32_t events, const struct xf_cpulist *cpus)
+{
+	int failed = set_cpu_mask(d, cpus);
+
+	return failed ? failed : set_event_mask(d, events);
 }
 
 static void *map_frames(struct drain *d, int prot, size_t n, const xen_pfn_t *frames)
@@ -638,6 +646,7 @@ static int restore(void *data, const void *note, size_t size)
 	struct drain *d = data;
 	struct left left;
 	unsigned long mfn, bytes;
+	int failed;
 
 	if (size != sizeof(left)) {
 		xc_interface_close(d->xch); /* nothing was touched */
@@ -646,11 +655,12 @@ static int restore(void *data, const void *note, size_t size)
 	memcpy(&left, note, size);
 	if (!d->quiet)
 		fail_off(d, stop_tracing(d));
-	if (set_masks(d, left.found_events, &every_cpu)) {
-		/* told */
-	} else if (left.found_on && xc_tbuf_enable(d->xch, left.pages, &mfn, &bytes)) {
-		fail_call(d, "turning tracing on again, as it was found");
-	} else {
+	/* each of them, whatever became of the others */
+	failed = set_cpu_mask(d, &every_cpu);
+	failed |= set_event_mask(d, left.found_events);
+	if (left.found_on && xc_tbuf_enable(d->xch, left.pages, &mfn, &bytes))
+		failed = fail_call(d, "turning tracing on again, as it was found");
+	if (!failed) {
 		say(d, "events_left", "0x%08x", left.found_events);
 		say(d, "cpus_left", "all");
 		say(d, "tracing_left", left.found_on ? "on" : "off");

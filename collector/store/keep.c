@@ -61,23 +61,19 @@ static int copy_to(sqlite3 *db, struct xf_newfile *file, struct xf_error *err)
 int xf_keep(sqlite3 *db, const struct xf_newfile *file, char **kept, struct xf_error *err)
 {
 	struct xf_newfile *copy = NULL;
-	struct stat st;
 	int code;
 
-	for (int i = 1; !*kept; i++) {
-		if (asprintf(kept, i == 1 ? "%s.kept" : "%s.kept-%d", file->path, i) < 0) {
-			*kept = NULL;
-			return xf_fail_nomem(err);
-		}
-		if (lstat(*kept, &st))
-			break;
-		free(*kept);
-		*kept = NULL;
-	}
+	*kept = xf_newfile_kept_name(file->path);
+	if (!*kept)
+		return xf_fail_nomem(err);
 	code = xf_newfile_open(
 		&copy, *kept, XF_NEWFILE_DATABASE | (file->flags & XF_NEWFILE_PRIVATE), err);
 	if (!code)
 		code = copy_to(db, copy, err);
 	xf_newfile_close(copy);
+	if (code) {
+		free(*kept);
+		*kept = NULL;
+	}
 	return code;
 }

@@ -23,7 +23,7 @@ void xf_keep_forget(const struct xf_keep_wal *wal, const struct xf_newfile *file
 
 /*
  * Copies the database to a new file whose name is that of file with .kept, .kept-2 ... behind it.  *kept
- * is that name, to be freed, also on failure (NULL: no memory).
+ * is that name, to be freed; NULL on failure.
  */
 int xf_keep(sqlite3 *db, const struct xf_newfile *file, char **kept, struct xf_error *err);
 

@@ -24,10 +24,14 @@ static int run_each(sqlite3 *db, const char *sql, struct xf_error *err)
 	int code = xf_db_prepare(db, &stmt, sql, err);
 
 	while (!code && (code = xf_db_step(stmt, err)) == 1) {
-		sqlite3_str_appendf(all, "%s;", sqlite3_column_text(stmt, 0));
-		code = 0;
+		const char *statement = (const char *)sqlite3_column_text(stmt, 0);
+
+		code = statement ? 0 : xf_fail_nomem(err);
+		sqlite3_str_appendf(all, "%s;", statement);
 	}
 	sqlite3_finalize(stmt);
+	if (!code && sqlite3_str_errcode(all))
+		code = xf_fail_nomem(err);
 	text = sqlite3_str_finish(all);
 	if (!code && text)
 		code = xf_db_exec(db, text, err);

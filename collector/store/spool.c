@@ -82,8 +82,12 @@ static void *work(void *data)
 			{.fd = s->in, .events = POLLIN}, {.fd = s->wake[0], .events = POLLIN}};
 		ssize_t n;
 
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		if (poll(fds, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			s->sys = errno;
 			break;
+		}
 		if (fds[1].revents)
 			break;
 		if (!fds[0].revents)
@@ -117,9 +121,22 @@ static uint64_t limit(int file)
 	return quarter > MOST ? MOST : quarter < PIECE ? PIECE : quarter;
 }
 
+static void discard(struct xf_spool *s)
+{
+	for (int i = 0; i < 2; i++)
+		if (s->wake[i] >= 0)
+			close(s->wake[i]);
+	close(s->file);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->changed);
+	pthread_cond_destroy(&s->room);
+	free(s);
+}
+
 int xf_spool_start(struct xf_spool **spool, int fd, int raw, const char *path, struct xf_error *err)
 {
 	struct xf_spool *s = malloc(sizeof(*s));
+	int code = 0;
 
 	if (!s)
 		return xf_fail_nomem(err);
@@ -136,10 +153,16 @@ int xf_spool_start(struct xf_spool **spool, int fd, int raw, const char *path, s
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	pthread_cond_init(&s->room, NULL);
-	if (pipe2(s->wake, O_CLOEXEC) || pthread_create(&s->thread, NULL, work, s)) {
-		close(s->file);
-		free(s);
-		return xf_fail(err, XF_INTERNAL, "cannot start a thread");
+	if (pipe2(s->wake, O_CLOEXEC)) {
+		code = xf_fail_errno(err, XF_INTERNAL, "cannot make a pipe");
+		s->wake[0] = s->wake[1] = -1;
+	} else if ((errno = pthread_create(&s->thread, NULL, work, s))) {
+		code = xf_fail_errno(err, XF_INTERNAL, "cannot start a thread");
+	}
+	if (code) {
+		close(fd);
+		discard(s);
+		return code;
 	}
 	*spool = s;
 	return 0;
@@ -217,13 +240,9 @@ void xf_spool_stop(struct xf_spool *s)
 	s->quit = true;
 	pthread_cond_signal(&s->room);
 	pthread_mutex_unlock(&s->lock);
-	if (write(s->wake[1], "", 1) == 1)
-		pthread_join(s->thread, NULL);
-	close(s->wake[0]);
+	/* the thread sees the end of this pipe, whatever it waits for */
 	close(s->wake[1]);
-	close(s->file);
-	pthread_mutex_destroy(&s->lock);
-	pthread_cond_destroy(&s->changed);
-	pthread_cond_destroy(&s->room);
-	free(s);
+	s->wake[1] = -1;
+	pthread_join(s->thread, NULL);
+	discard(s);
 }

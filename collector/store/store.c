@@ -626,7 +626,7 @@ int xf_store_live_step(struct xf_store *s, struct xf_vtab *vtab, int64_t budget,
 int xf_store_live_finish(
 	struct xf_store *s, struct xf_vtab *vtab, bool complete, char **kept, struct xf_error *err)
 {
-	int code = s->torn ? 0 : xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
+	int tidied, code = s->torn ? 0 : xf_db_exec(s->db, "BEGIN IMMEDIATE", err);
 
 	if (!code && !s->torn)
 		code = live_counts(s, vtab, complete, err);
@@ -634,9 +634,13 @@ int xf_store_live_finish(
 		code = xf_db_exec(s->db, "COMMIT", err);
 	/* one plain file again, unless somebody is reading: then the last one to close tidies up */
 	sqlite3_busy_timeout(s->db, 500);
-	sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	tidied = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	if (xf_newfile_is_there(s->file)) {
-		sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+		if (tidied == SQLITE_OK)
+			tidied = sqlite3_exec(
+				s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+		if (tidied != SQLITE_OK && tidied != SQLITE_BUSY && !code)
+			code = xf_db_fail(s->db, "the -wal stays", err);
 	} else {
 		if (!code)
 			code = xf_keep(s->db, s->file, kept, err);

@@ -13,7 +13,9 @@
 #include "collector/trace/source.h"
 
 /* Xen's own limit on CPU numbers: larger ones are damage. */
+#ifndef XF_MAX_PCPUS /* a test makes it small */
 #define XF_MAX_PCPUS 16384
+#endif
 
 /* Bytes of a chunk at the most. */
 #ifndef XF_CHUNK /* a test makes it small */

@@ -553,7 +553,7 @@ static void whose_fixup(struct xf_pcpu *pcpu, struct xf_stream *stream,
 	const struct xf_record *record, enum xf_role role, struct xf_event *event)
 {
 	if (role != XF_ROLE_SHADOW_FIXUP && role != XF_ROLE_PV_FIXUP && role != XF_ROLE_WRAP &&
-		record->id >> 16 != 0x002)
+		record->id >> 16 != 0x002 && !xf_record_is_point(record->id))
 		pcpu->outgoing.known = false;
 	if (role != XF_ROLE_PV_FIXUP)
 		return;
@@ -642,7 +642,8 @@ static int step(struct xf_pcpu *pcpu, struct xf_stream *stream, struct xf_error 
 		pcpu->at += length;
 		return STEP_ON;
 	}
-	if (record.id >> 16 == XF_CLASS_PV)
+	/* Xen flushes whoever runs */
+	if (record.id >> 16 == XF_CLASS_PV && !xf_record_is_point(record.id))
 		pv_domain(stream, &pcpu->owner);
 	switch (layout->role) {
 	case XF_ROLE_LOST:

@@ -109,6 +109,7 @@ struct xf_pcpu {
 	enum xf_pcpu_state state;
 	struct xf_event event;
 	uint64_t event_key;
+	size_t merge_at; /* place in the heap of merge.c, from 1; 0 = not in it */
 };
 
 /*

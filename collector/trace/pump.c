@@ -2,6 +2,7 @@
 /* A reader in a thread of its own.  In: a reader.  Out: its events, batch by batch. */
 #include "collector/trace/pump.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,9 +91,10 @@ int xf_pump_start(struct xf_pump **pump, struct xf_reader *reader, struct xf_err
 	p->reader = reader;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
-	if (pthread_create(&p->thread, NULL, work, p)) {
+	errno = pthread_create(&p->thread, NULL, work, p);
+	if (errno) {
 		free(p);
-		return xf_fail(err, XF_INTERNAL, "cannot start a thread");
+		return xf_fail_errno(err, XF_INTERNAL, "cannot start a thread");
 	}
 	*pump = p;
 	return 0;

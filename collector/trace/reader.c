@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collector/trace/coverage.h"
+#include "collector/trace/merge.h"
 #include "collector/trace/pcpu.h"
 
 struct xf_reader {
@@ -19,6 +20,7 @@ struct xf_reader {
 	struct xf_pcpu *pcpus[XF_MAX_PCPUS]; /* by number, NULL = not seen */
 	struct xf_pcpu **active;	     /* those that were seen */
 	size_t nactive, active_room;
+	struct xf_merge merge;
 	struct xf_pcpu *current; /* whose events come out just now */
 	uint64_t bound;		 /* as long as they are not later than this */
 	uint64_t before, latest; /* latest key of the passes before the current one; of it too */
@@ -83,6 +85,8 @@ static struct xf_pcpu *pcpu_of(struct xf_reader *r, uint32_t id, struct xf_error
 		r->active = more;
 		r->active_room = room;
 	}
+	if (xf_merge_reserve(&r->merge, r->nactive + 1, err))
+		return NULL;
 	pcpu = calloc(1, sizeof(*pcpu));
 	if (!pcpu) {
 		xf_fail_nomem(err);
@@ -120,6 +124,23 @@ static bool starts_anew(
 	return first && first < pcpu->read_tsc && pcpu->read_tsc - first >= XF_SILENCE;
 }
 
+/* Goes on with a pCPU that is not the current one. */
+static int advance(struct xf_reader *r, struct xf_pcpu *pcpu, struct xf_error *err)
+{
+	int code = xf_pcpu_advance(pcpu, &r->stream, err);
+
+	xf_merge_place(&r->merge, pcpu);
+	return code;
+}
+
+/* The choice has to be made again. */
+static void leave(struct xf_reader *r)
+{
+	if (r->current)
+		xf_merge_place(&r->merge, r->current);
+	r->current = NULL;
+}
+
 static int take_chunk(
 	struct xf_reader *r, struct xf_pcpu *pcpu, struct xf_chunk *chunk, struct xf_error *err)
 {
@@ -137,7 +158,7 @@ static int take_chunk(
 	if (chunk->tsc)
 		pcpu->read_tsc = chunk->tsc;
 	if (pcpu->state != XF_PCPU_READY)
-		code = xf_pcpu_advance(pcpu, &r->stream, err);
+		code = advance(r, pcpu, err);
 	return code ? code : 1;
 }
 
@@ -168,34 +189,17 @@ static int read_chunk(struct xf_reader *r, struct xf_error *err)
 	return take_chunk(r, pcpu, chunk, err);
 }
 
-static bool earlier(const struct xf_pcpu *a, const struct xf_pcpu *b)
-{
-	return a->event_key < b->event_key || (a->event_key == b->event_key && a->id < b->id);
-}
-
 /*
  * Chooses the pCPU with the earliest event and how far it may go before the choice must be made
  * again.  False: no event is final yet.
  */
 static bool choose(struct xf_reader *r)
 {
-	struct xf_pcpu *first = NULL;
-	uint64_t others = UINT64_MAX;
+	uint64_t others;
+	struct xf_pcpu *first;
 
-	r->current = NULL;
-	for (size_t i = 0; i < r->nactive; i++) {
-		struct xf_pcpu *pcpu = r->active[i];
-
-		if (pcpu->state == XF_PCPU_EMPTY)
-			continue;
-		if (!first || earlier(pcpu, first)) {
-			if (first && first->event_key < others)
-				others = first->event_key;
-			first = pcpu;
-		} else if (pcpu->event_key < others) {
-			others = pcpu->event_key;
-		}
-	}
+	leave(r);
+	first = xf_merge_first(&r->merge, &others);
 	if (!first || first->state == XF_PCPU_BLOCKED ||
 		(first->event_key > r->final && !r->stream.end))
 		return false;
@@ -215,7 +219,7 @@ static int end_stream(struct xf_reader *r, struct xf_error *err)
 		int code = 0;
 
 		if (r->active[i]->state != XF_PCPU_READY)
-			code = xf_pcpu_advance(r->active[i], &r->stream, err);
+			code = advance(r, r->active[i], err);
 		if (code)
 			return code;
 	}
@@ -315,7 +319,7 @@ static int emit(struct xf_reader *r, struct xf_event *event, struct xf_error *er
 	if (code < 0)
 		return code;
 	if (pcpu->state != XF_PCPU_READY || pcpu->event_key > r->bound)
-		r->current = NULL;
+		leave(r);
 	return 1;
 }
 
@@ -385,7 +389,7 @@ int xf_reader_next(struct xf_reader *r, struct xf_event *event, struct xf_error 
 void xf_reader_settle(struct xf_reader *r)
 {
 	r->final = r->before = r->latest;
-	r->current = NULL;
+	leave(r);
 }
 
 void xf_reader_interrupt(struct xf_reader *r)
@@ -394,8 +398,8 @@ void xf_reader_interrupt(struct xf_reader *r)
 		return;
 	xf_doubt_add(
 		r->stream.doubts, XF_DOUBT_INTERRUPTED, 1, 0, xf_framer_offset(r->stream.framer));
+	leave(r);
 	end_stream(r, NULL);
-	r->current = NULL;
 }
 
 void xf_reader_stats(const struct xf_reader *r, struct xf_reader_stats *stats)
@@ -489,6 +493,7 @@ void xf_reader_close(struct xf_reader *r)
 	if (r->next_part)
 		xf_chunk_free(r->stream.framer, r->next_part);
 	free(r->active);
+	xf_merge_free(&r->merge);
 	free(r->stream.losses);
 	free(r->stream.gaps);
 	xf_clock_free(&r->stream.clocks);

@@ -32,6 +32,13 @@
 #define ARG2(at)    {XF_FIELD_ARG2, at, 0}
 #define ARG2_64(at) {XF_FIELD_ARG2, at, 1}
 #define OWNER(at)   {XF_FIELD_OWNER, at, 0}
+#define WHO(at)	    {XF_FIELD_WHO, at, 0}
+#define CALLER(at)  {XF_FIELD_CALLER, at, 0}
+#define HIGH(at)    {XF_FIELD_ARG1_HIGH, at, 0}
+#define CAUSE(at)   {XF_FIELD_CAUSE, at, 0}
+#define FRAME3(at)  {XF_FIELD_CR3_FRAME, at, 1}
+#define MMUEXT(at)  {XF_FIELD_MMUEXT, at, 1}
+#define ENTRY(at)   {XF_FIELD_ENTRY, at, 1}
 #define CR(at)	    {XF_FIELD_CR, at, 0}
 #define CR3(at)	    {XF_FIELD_CR3, at, 0}
 #define CR3_64(at)  {XF_FIELD_CR3, at, 1}
@@ -139,6 +146,24 @@ static const struct xf_layout layouts[] = {
 	F(0x204004, XF_EMULATE, NONE, "PTWR_EMULATE", VA(0), RIP(1), PTE(2), ARG1(4)),
 	F(0x204005, XF_SPURIOUS, NONE, "PTWR_SPURIOUS", VA(0), RIP(1), ERR(2)),
 	F(0x201004, XF_PAGE_FAULT, INJECT, "PV_PAGE_FAULT", RIP(0), VA(1), ERR(2)),
+
+	/* the trace points of hypervisor/: the same page */
+	V(0x208001, 7, XF_FLUSH, NONE, "FLUSH", ARG1(0), HIGH(3), VA64(1), WHO(4), ARG2(5), CALLER(6)),
+	V(0x208002, 4, XF_FLUSH_IPI, NONE, "FLUSH_IPI", ARG1(0), VA64(1), WHO(3)),
+	V(0x208003, 5, XF_CR3, NONE, "CR3", FRAME3(0), WHO(2), ARG1(3), CALLER(4)),
+	V(0x208004, 6, XF_MMUEXT, NONE, "MMUEXT", ARG1(0), MMUEXT(1), ARG2_64(3), WHO(5)),
+	V(0x208005, 6, XF_FLUSH_FILTER, NONE, "FILTER", ARG1(0), CAUSE(1), WHO(2), ARG2_64(3), CALLER(5)),
+	V(0x208005, 7, XF_FLUSH_FILTER, NONE, "FILTER", ARG1(0), CAUSE(1), WHO(2), ARG2_64(3), CALLER(5),
+		FRAME(6)),
+	V(0x20800a, 4, XF_FLUSH_CPUS, NONE, "FLUSH_CPUS", ARG1(0), ARG2_64(1), WHO(3)),
+	V(0x20800b, 1, XF_FLUSH_END, NONE, "FLUSH_END", WHO(0)),
+	V(0x208006, 4, XF_VALIDATE, NONE, "VALIDATE", FRAME64(0), ARG1(2), WHO(3)),
+	V(0x208007, 5, XF_VALIDATE, NONE, "VALIDATE_END", FRAME64(0), ARG1(2), WHO(3), ARG2(4)),
+	V(0x208008, 4, XF_DEVALIDATE, NONE, "DEVALIDATE", FRAME64(0), ARG1(2), WHO(3)),
+	V(0x208009, 5, XF_DEVALIDATE, NONE, "DEVALIDATE_END", FRAME64(0), ARG1(2), WHO(3), ARG2(4)),
+	V(0x204011, 6, XF_UPDATE, NONE, "MMU_UPDATE", ENTRY(0), PTE64(2), WHO(4), ARG2(5)),
+	V(0x204012, 7, XF_UPDATE, NONE, "UPDATE_VA", VA64(0), PTE64(2), ARG1(4), WHO(5), ARG2(6)),
+	V(0x204013, 7, XF_PTE, NONE, "PTE", ARG1(6), ENTRY(0), ARG2_64(2), PTE64(4)),
 
 	/* shadow paging */
 	V(0x40f001, 3, XF_NOT_SHADOW, GUEST_FAULT, "SHADOW_NOT_SHADOW", G(0), VA(1), ARG1(2)),
@@ -248,8 +273,10 @@ static const struct xf_layout *runstate_layout(uint32_t id)
 	return to == 3 ? &to_offline : &from_offline;
 }
 
-#define SLOTS	  4096 /* a power of two, far more than a sane stream has ids */
-#define MAX_SLOTS 3072
+#ifndef XF_SLOTS      /* a test makes it small */
+#define XF_SLOTS 4096 /* a power of two, far more than a sane stream has ids */
+#endif
+#define MAX_SLOTS (XF_SLOTS / 4 * 3)
 #define ANSWERS	  256	       /* a power of two */
 #define MAX_MORE  (256 * 1024) /* damage can make up millions of ids: a bound for the memory */
 
@@ -263,7 +290,7 @@ struct xf_record_table {
 	unsigned used;
 	struct xf_record_slot spare;
 	struct xf_seed seed;
-	uint16_t index[SLOTS]; /* by a hash of id and length: number of a slot + 1 */
+	uint16_t index[XF_SLOTS]; /* by a hash of id and length: number of a slot + 1 */
 	/* answers given before, by some bits of what was asked: a stream has few ids */
 	struct {
 		uint64_t key;
@@ -400,10 +427,10 @@ static struct xf_record_slot *more_slot(struct xf_record_table *table, uint32_t 
 /* A slot of the fast table, made if it is new; NULL = that is full. */
 static struct xf_record_slot *fast_slot(struct xf_record_table *table, uint32_t id, unsigned words)
 {
-	size_t at = xf_hash(table->seed, key_of(id, words)) & (SLOTS - 1);
+	size_t at = xf_hash(table->seed, key_of(id, words)) & (XF_SLOTS - 1);
 	struct xf_record_slot *slot;
 
-	for (; table->index[at]; at = (at + 1) & (SLOTS - 1)) {
+	for (; table->index[at]; at = (at + 1) & (XF_SLOTS - 1)) {
 		slot = &table->slots[table->index[at] - 1];
 		if (slot->id == id && slot->words == words)
 			return slot;
@@ -517,6 +544,36 @@ static void set_field(struct xf_event *event, enum xf_field field, uint64_t v)
 		event->arg2 = v;
 		event->has |= XF_HAS_FRAME | XF_HAS_ARG2;
 		break;
+	case XF_FIELD_WHO:
+		event->domid = (uint16_t)(v >> 16);
+		event->vcpu = (uint16_t)v;
+		event->has |= XF_HAS_OWNER;
+		break;
+	case XF_FIELD_CALLER:
+		event->rip = XF_XEN_TEXT | v;
+		event->has |= XF_HAS_RIP;
+		break;
+	case XF_FIELD_ARG1_HIGH:
+		event->arg1 |= v << 32;
+		break;
+	case XF_FIELD_CAUSE:
+		event->arg1 |= v << 48;
+		break;
+	case XF_FIELD_CR3_FRAME:
+		event->frame = frame_of(v);
+		event->arg2 = v;
+		event->has |= XF_HAS_FRAME | XF_HAS_ARG2;
+		break;
+	case XF_FIELD_MMUEXT:
+		*(xf_mmuext_names_frame(event->arg1 & 0xffff) ? &event->frame : &event->va) = v;
+		event->has |=
+			xf_mmuext_names_frame(event->arg1 & 0xffff) ? XF_HAS_FRAME : XF_HAS_VA;
+		break;
+	case XF_FIELD_ENTRY:
+		event->frame = frame_of(v);
+		event->arg1 |= (v & 0xfff) << 32;
+		event->has |= XF_HAS_FRAME | XF_HAS_ARG1;
+		break;
 	case XF_FIELD_VCPU:
 		event->arg1 = v >> 16;
 		event->arg2 = v & 0xffff;
@@ -532,7 +589,7 @@ void xf_record_decode(
 {
 	event->raw_id = record->id;
 	event->kind = layout->kind;
-	for (size_t i = 0; i < 6 && layout->fields[i].field; i++) {
+	for (size_t i = 0; i < XF_LAYOUT_FIELDS && layout->fields[i].field; i++) {
 		enum xf_field field = (enum xf_field)layout->fields[i].field;
 		uint64_t v = value(layout, record, layout->fields[i].at, layout->fields[i].wide);
 

@@ -59,12 +59,21 @@ enum xf_field {
 	XF_FIELD_COUNT,
 	XF_FIELD_ARG1,
 	XF_FIELD_ARG2,
-	XF_FIELD_OWNER, /* domain in the low, vCPU in the high half (3.2, 3.3) */
-	XF_FIELD_CR,	/* control register number */
-	XF_FIELD_CR3,	/* value: the frame where the register is 3, else arg2 */
-	XF_FIELD_GPA,	/* guest-physical address: arg2, and its frame */
+	XF_FIELD_OWNER,	    /* domain in the low, vCPU in the high half (3.2, 3.3) */
+	XF_FIELD_CR,	    /* control register number */
+	XF_FIELD_CR3,	    /* value: the frame where the register is 3, else arg2 */
+	XF_FIELD_GPA,	    /* guest-physical address: arg2, and its frame */
+	XF_FIELD_WHO,	    /* owner: vCPU in the low, domain in the high half */
+	XF_FIELD_CALLER,    /* low word of an address in Xen: rip */
+	XF_FIELD_ARG1_HIGH, /* bits 32 and up of arg1 */
+	XF_FIELD_CAUSE,	    /* bits 48 and up of arg1 */
+	XF_FIELD_CR3_FRAME, /* value of CR3: arg2, and its frame */
+	XF_FIELD_MMUEXT,    /* argument 1 of an mmuext_op whose command is in arg1: frame or va */
+	XF_FIELD_ENTRY, /* machine address of an entry: frame, and its offset in arg1's high half */
 	XF_FIELD_VCPU,	/* vCPU in the low, domain in the high half: arg2, arg1 */
 };
+
+#define XF_LAYOUT_FIELDS 6
 
 struct xf_layout {
 	uint32_t id;
@@ -77,7 +86,7 @@ struct xf_layout {
 		uint8_t field; /* enum xf_field */
 		uint8_t at;    /* first word (fixed: item) */
 		uint8_t wide;  /* 1 = two words, low first */
-	} fields[6];
+	} fields[XF_LAYOUT_FIELDS];
 };
 
 #define XF_WORDS_ANY 255

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes the seeds: a few KB out of the middle of each recorded trace, and one of every record id.
+"""Makes the seeds: a few KB out of the middle of each recorded trace, and one of every record id; symbols in
+each form; a kernel's log of the time of one of these traces; changes to a database.
 
-In: a folder to write to.  Out: files there.  The seeds are in the repository; this tells what they are.
+In: a folder.  Out: its subfolders trace, symbols, log, database.  The seeds are in the repository; this tells
+what they are.
 """
 import os
+import re
 import struct
 import sys
 
@@ -82,14 +85,97 @@ def every_id():
     return b"".join(window(pcpu, records) for pcpu, records in enumerate(out))
 
 
+def symbols():
+    """The three forms of text, and ELF files of 64 and 32 bits."""
+    with open(os.path.join(os.path.dirname(HERE), "data", "kallsyms.txt"), "rb") as file:
+        lines = file.read().splitlines()
+    some = lines[:20] + lines[-10:]
+    plain = [line.split(b"\t")[0] for line in some]
+    yield "kallsyms", b"\n".join(some) + b"\n"
+    yield "system-map", b"\n".join(plain) + b"\n"
+    yield "system-map-32", b"\n".join(line[8:] for line in plain) + b"\n"
+    yield "hidden", b"".join(b"0000000000000000 T " + line.split()[2] + b"\n" for line in some)
+    for bits in (64, 32):
+        yield f"elf{bits}", elf(bits, [(0xC0100000 + 32 * i, 32, b"f%d" % i) for i in range(8)])
+
+
+def elf(bits, functions):
+    """An ELF file with a table of symbols."""
+    wide = bits == 64
+    strings, table = b"\0", struct.pack("<IBBHQQ" if wide else "<IIIBBH", 0, 0, 0, 0, 0, 0)
+    for address, size, name in functions:
+        at = len(strings)
+        table += struct.pack("<IBBHQQ", at, 0x12, 0, 1, address, size) if wide else \
+            struct.pack("<IIIBBH", at, address, size, 0x12, 0, 1)
+        strings += name + b"\0"
+    names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
+    word = "Q" if wide else "I"
+    head = 64 if wide else 52
+    offsets, body = [], b""
+    for part in (strings, table, names):
+        body += bytes(-len(body) % 8)
+        offsets.append(head + len(body))
+        body += part
+    body += bytes(-len(body) % 8)
+    section = struct.Struct(f"<II{word}{word}{word}{word}II{word}{word}")
+    entry = 24 if wide else 16
+    sections = [(0,) * 10, (1, 1, 6, functions[0][0], head, 0, 0, 0, 16, 0),
+                (7, 2, 0, 0, offsets[1], len(table), 3, 1, 8, entry), (15, 3, 0, 0, offsets[0], len(strings), 0, 0, 1, 0),
+                (23, 3, 0, 0, offsets[2], len(names), 0, 0, 1, 0)]
+    ident = b"\x7fELF" + bytes((2 if wide else 1, 1, 1)) + bytes(9)
+    return ident + struct.pack(f"<HHI{word}{word}{word}IHHHHHH", 2, 62 if wide else 3, 1, functions[0][0], 0,
+                               head + len(body), 0, head, 0, 0, section.size, 5, 4) + body + \
+        b"".join(section.pack(*row) for row in sections)
+
+
+def times(data):
+    """First and last TSC of a trace."""
+    found = []
+    for _, records in windows(data):
+        at = 0
+        while at < len(records):
+            header, = struct.unpack_from("<I", records, at)
+            if header >> 31:
+                found.append(struct.unpack_from("<Q", records, at + 4)[0])
+            at += 4 + (header >> 31) * 8 + (header >> 28 & 7) * 4
+    return min(found), max(found)
+
+
+def logs(capture):
+    """Lines of the kernel's own log, from the time of the capture."""
+    first, last = times(capture)
+    with open(unpack("dom0-crowd.ftrace"), encoding="utf-8") as file:
+        lines = file.readlines()
+    head = [line for line in lines[:20] if line.startswith("#")]
+    number = re.compile(r"\s(\d{6,}): ")
+    timed = [(int(match.group(1)), line) for line in lines if (match := number.search(line))]
+    inside = [line for tsc, line in timed if first <= tsc <= last]
+    yield "inside", "".join(head + inside[:60]).encode()
+    yield "later", "".join(inside[len(inside) // 2:][:40]).encode()
+    kinds = {}
+    for _, line in timed:
+        kinds.setdefault(number.split(line)[2].split()[0], line)
+    yield "every-event", "".join(head + list(kinds.values())).encode()
+
+
+def changes():
+    """For some commands a change of each sort (tests/fuzz/database.c)."""
+    for command in range(0, 24, 5):
+        yield f"value-{command}", bytes((command, command, 3, 0, 7 * command, 0, 1, 255, 0, 90, 1, 0x44)) + b"text\x1b[1m" * 3
+        yield f"bytes-{command}", bytes((command, command + 1, 0)) + struct.pack(">HBB", 17 * command, 3, 255) * 2
+
+
 def main():
-    os.makedirs(sys.argv[1], exist_ok=True)
-    seeds = {name: variable(name) for name in VARIABLE}
-    seeds.update({name: fixed(name, stride) for name, stride in FIXED.items()})
-    seeds["every-id"] = every_id()
-    for name, data in seeds.items():
-        with open(os.path.join(sys.argv[1], name), "wb") as file:
-            file.write(data)
+    folders = {"trace": {name: variable(name) for name in VARIABLE}, "symbols": dict(symbols()),
+               "database": dict(changes())}
+    folders["trace"].update({name: fixed(name, stride) for name, stride in FIXED.items()})
+    folders["trace"]["every-id"] = every_id()
+    folders["log"] = dict(logs(folders["trace"]["dom0-crowd"]))
+    for folder, seeds in folders.items():
+        os.makedirs(os.path.join(sys.argv[1], folder), exist_ok=True)
+        for name, data in seeds.items():
+            with open(os.path.join(sys.argv[1], folder, name), "wb") as file:
+                file.write(data)
 
 
 main()

@@ -76,7 +76,9 @@ static struct xen *xen;
 static struct t_info *t_info;
 static unsigned pages, cpus;
 static uint32_t size;
-static int event_fd = -1, log_fd = -1;
+static int event_fd = -1, log_fd = -1; /* HIGH and up, as no descriptor of the program's is */
+
+#define HIGH 300
 
 /* ---- Environment ---- */
 
@@ -115,7 +117,7 @@ __attribute__((constructor)) static void prepare(void)
 			 : -1;
 
 	if (fd >= 0) {
-		log_fd = fcntl(fd, F_DUPFD_CLOEXEC, 300);
+		log_fd = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
 		close(fd);
 	}
 	xen = mmap(NULL, sizeof(*xen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -658,11 +660,15 @@ int xc_tbuf_set_evt_mask(xc_interface *xch, uint32_t mask)
 
 xenevtchn_handle *xenevtchn_open(struct xentoollog_logger *logger, unsigned int flags)
 {
+	int fd;
+
 	(void)logger, (void)flags;
 	if (fails("evtchn_open"))
 		return NULL;
-	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return (xenevtchn_handle *)&event_fd;
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	event_fd = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+	close(fd);
+	return event_fd < 0 ? NULL : (xenevtchn_handle *)&event_fd;
 }
 
 int xenevtchn_close(xenevtchn_handle *handle)

@@ -54,8 +54,9 @@ def forks_have_their_size(r):
 
 
 def forks_are_the_kernels(r):
-    found, logged = witness.match_forks(r.database("main"), witness.ftrace(r.path("main.ftrace")))
-    equal(found, logged, "forks found and logged")
+    found, logged, doubted = witness.match_forks(r.database("main"), witness.ftrace(r.path("main.ftrace")))
+    print(f"   {found} forks found, {logged} logged, {doubted} decided by order")
+    check(abs(found - logged) <= doubted <= found // 5, f"{found} forks found, {logged} logged, {doubted} in doubt")
     check(found > 20, f"{found} forks")
 
 
