@@ -482,7 +482,8 @@ static int findings(struct names *n)
 	int64_t counts[FINDINGS] = {
 		[XF_FINDING_UNNAMED] = (int64_t)n->unnamed, [XF_FINDING_MIXED] = (int64_t)n->mixed};
 	sqlite3_stmt *stmt = NULL;
-	int code = xf_db_int(n->db, "SELECT count(*) FROM guest_log WHERE matched = 0",
+	int code = xf_db_int(n->db,
+		"SELECT count(*) FROM guest_log WHERE matched = 0 AND source <> 'tracefs'",
 		&counts[XF_FINDING_UNCHECKED], n->err);
 
 	if (!code)

@@ -20,6 +20,8 @@
 #include "analyzer/analyzer.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/guests.h"
+#include "cli/host_names.h"
 #include "cli/symbolize.h"
 #include "collector/store/spool.h"
 #include "collector/store/store.h"
@@ -33,6 +35,7 @@ struct record_options {
 	const char *raw, *via, *events, *cpus; /* NULL = not given */
 	int64_t pages;			       /* trace buffer of each CPU, 0 = not given */
 	double seconds;			       /* 0 = not given */
+	bool no_guest_log;
 };
 
 #define STEP_EVENTS 100000 /* in one transaction at the most */
@@ -74,6 +77,7 @@ struct record {
 	bool restored;		/* the drain, or its guard, left Xen as it found it */
 	char failure[1024];	/* what the drain said, class cut off */
 	bool failed, usage;
+	struct xf_host_names names;
 	char news[4096]; /* line of the status channel that is not whole yet */
 	size_t nnews;
 };
@@ -556,6 +560,8 @@ static int finish(struct record *r, bool whole, struct xf_error *err)
 		code = xf_db_exec(db, "COMMIT", err);
 	xf_analyzer_free(r->analyzer);
 	r->analyzer = NULL;
+	if (!code && !xf_store_torn(store))
+		code = xf_host_names_load(&r->names, xf_store_db(store), r->options, err);
 	r->store = NULL;
 	if (code) {
 		xf_store_abort(store);
@@ -691,6 +697,7 @@ static int run(struct record *r, struct xf_error *err)
 	bool whole = false;
 	int raw, code, closing;
 
+	xf_host_names_begin(&r->names, r->options, r->own->via != NULL, r->own->no_guest_log);
 	code = open_raw(r, &raw, err);
 	if (!code)
 		code = r->own->via ? start_via(r, err) : start_drain(r, err);
@@ -726,6 +733,9 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 	r.path = path;
 	r.drain_path = own->via ? NULL : xf_drain_path();
 	r.producer = r.command = (struct xf_child){.out = -1, .in = -1, .news = -1};
+	r.names = (struct xf_host_names){.log = {.stop = -1, .file = -1}};
+	if (!code)
+		code = xf_guests_check(options, err);
 	signal(SIGPIPE, SIG_IGN);
 	if (!code)
 		code = run(&r, err);
@@ -736,6 +746,8 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 			code = xf_fail(err, XF_LOSS, "%llu records were lost",
 				(unsigned long long)r.stats.lost_records);
 	}
+	if (!code)
+		code = xf_guests_outcome(r.names.refused, err);
 	if (r.started && r.command.pid) {
 		/* the capture ended first: the command goes on without it */
 		xf_warn("%s still runs (process %d)", options->args[0], (int)r.command.pid);
@@ -751,6 +763,7 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 	xf_reader_close(r.reader);
 	xf_spool_stop(r.spool);
 	xf_newfile_close(r.raw);
+	xf_host_names_close(&r.names);
 	free(r.drain_path);
 	free(r.kept);
 	free(r.raw_kept);
@@ -802,6 +815,10 @@ static const struct xf_option record_options[] = {
 		XF_FIELD(set_seconds, struct record_options, seconds, double), NULL},
 	XF_OPTS_SYMBOLS,
 	XF_OPT_CPU_HZ,
+	XF_OPT_GUEST,
+	{"no-guest-log", 0, NULL, "no log of dom0's own kernel, which names its forks",
+		XF_FLAG(struct record_options, no_guest_log), NULL},
+	XF_OPT_DOMAIN_NAMES,
 	{0},
 };
 

@@ -4,10 +4,12 @@
  * Out: a table on stdout.
  * Text shows what fits in 80 columns; CSV and JSON all columns of the view in order.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/columns.h"
 #include "schemas/db.h"
 
 struct text_column {
@@ -34,6 +36,8 @@ struct listing {
 #define INSTRUCTION_SQL	     "ifnull(symbol, printf('0x%x', rip))"
 #define FORKS_ONLY	     " AND fork_id IS NOT NULL"
 #define MARK_SQL	     "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
+#define HEX_WIDTH	     18
+#define OTHER_WIDTH	     8
 #define WHO_SQL		     "comm || ' ' || pid || ' > ' || child_pid"
 
 static const struct text_column fork_text[] = {
@@ -182,37 +186,35 @@ static char *text_select(const struct listing *l, size_t n, uint64_t hz, struct 
 	return sqlite3_str_finish(sql);
 }
 
-/* SELECT list of CSV and JSON: every column of the view; us again where --cpu-hz was given. */
-static int full_select(sqlite3 *db, const struct listing *l, uint64_t hz, char **select,
-	struct xf_column **columns, size_t *n, struct xf_error *err)
+/* A column of the view; us again where --cpu-hz was given. */
+static void append_column(
+	sqlite3_str *sql, const struct listing *l, uint64_t hz, const char *column)
+{
+	if (hz && l->us && !strcmp(column, "us"))
+		sqlite3_str_appendf(sql, "(%s * 1e6 / %llu)", l->us, (unsigned long long)hz);
+	else
+		sqlite3_str_appendall(sql, column);
+}
+
+/* SELECT list of columns of the view. */
+static char *full_select(const struct listing *l, uint64_t hz, const struct xf_columns *picked,
+	struct xf_column *columns)
 {
 	sqlite3_str *sql = sqlite3_str_new(NULL);
-	char query[80];
-	sqlite3_stmt *stmt = NULL;
-	int code;
 
-	snprintf(query, sizeof(query), "SELECT * FROM %s", l->view);
-	code = xf_db_prepare(db, &stmt, query, err);
-	*n = stmt ? (size_t)sqlite3_column_count(stmt) : 0;
-	*columns = calloc(*n + 1, sizeof(**columns));
 	sqlite3_str_appendall(sql, "SELECT ");
-	for (size_t i = 0; i < *n && *columns; i++) {
-		const char *name = sqlite3_column_name(stmt, (int)i);
+	for (size_t i = 0; i < picked->n; i++) {
+		const char *name = picked->name[i];
+		enum xf_cell_type type = xf_cell_type_of(name);
 
-		(*columns)[i] = (struct xf_column){strdup(name), NULL, 0, xf_cell_type_of(name)};
-		if (i)
-			sqlite3_str_appendall(sql, ", ");
-		if (!strcmp(name, "us") && hz)
-			sqlite3_str_appendf(
-				sql, "%s * 1e6 / %llu AS us", l->us, (unsigned long long)hz);
-		else
-			sqlite3_str_appendall(sql, name);
+		columns[i] = (struct xf_column){
+			name, NULL, type == XF_CELL_HEX ? HEX_WIDTH : OTHER_WIDTH, type};
+		if (strlen(name) > (size_t)columns[i].width)
+			columns[i].width = (int)strlen(name);
+		sqlite3_str_appendall(sql, i ? ", " : "");
+		append_column(sql, l, hz, name);
 	}
-	sqlite3_finalize(stmt);
-	*select = sqlite3_str_finish(sql);
-	if (!code && (!*select || !*columns))
-		code = xf_fail_nomem(err);
-	return code;
+	return sqlite3_str_finish(sql);
 }
 
 /* WHERE clause for the options that leave rows out. */
@@ -239,6 +241,61 @@ static char *filters(
 	if (l->by_fork && any)
 		sqlite3_str_appendall(sql, ")");
 	return sqlite3_str_finish(sql);
+}
+
+/* Adds --min COLUMN=N to *where. */
+static int at_least(char **where, const struct listing *l, const struct xf_options *o, uint64_t hz,
+	const struct xf_columns *all, struct xf_error *err)
+{
+	sqlite3_str *sql;
+	const char *equals = strchr(o->min, '='), *column;
+	char *end;
+	double n;
+	int code;
+
+	if (!equals)
+		return xf_fail(err, XF_USAGE, "--min %s: it is COLUMN=N, such as ptes=100", o->min);
+	code = xf_columns_find(all, o->min, (size_t)(equals - o->min), "min", &column, err);
+	if (code)
+		return code;
+	n = strtod(equals + 1, &end);
+	if (end == equals + 1 || *end || !isfinite(n))
+		return xf_fail(err, XF_USAGE, "--min %s: %s is not a number", o->min, equals + 1);
+	if (!hz && !strcmp(column, "us"))
+		return xf_fail(err, XF_USAGE,
+			"--min %s: us need the TSC frequency, which the capture does not tell: give --cpu-hz",
+			o->min);
+	sql = sqlite3_str_new(NULL);
+	sqlite3_str_appendall(sql, *where);
+	sqlite3_str_appendall(sql, " AND ");
+	append_column(sql, l, o->cpu_hz, column);
+	sqlite3_str_appendf(sql, " >= %!.17g", n);
+	sqlite3_free(*where);
+	*where = sqlite3_str_finish(sql);
+	return *where ? 0 : xf_fail_nomem(err);
+}
+
+/* ORDER BY of --sort and --reverse; rows without a value come last. */
+static int order_of(const struct listing *l, const struct xf_options *o,
+	const struct xf_columns *all, char **order, struct xf_error *err)
+{
+	const char *column = NULL;
+	int code =
+		o->sort ? xf_columns_find(all, o->sort, strlen(o->sort), "sort", &column, err) : 0;
+	sqlite3_str *sql;
+
+	if (code)
+		return code;
+	sql = sqlite3_str_new(NULL);
+	if (column) {
+		/* cycles do where the frequency is not known */
+		sqlite3_str_appendall(sql, l->us && !strcmp(column, "us") ? l->us : column);
+		sqlite3_str_appendf(sql, "%s NULLS LAST, ",
+			xf_column_goes_up(column) == o->reverse ? " DESC" : "");
+	}
+	xf_append_order(sql, l->order, o->reverse && !column);
+	*order = sqlite3_str_finish(sql);
+	return *order ? 0 : xf_fail_nomem(err);
 }
 
 /* Takes sql, which may be NULL for want of memory, and frees it. */
@@ -388,12 +445,85 @@ static int tell_no_names(sqlite3 *db, struct xf_error *err)
 	return code;
 }
 
+/* What the options say of columns: which ones, which rows by them, in which order. */
+static int choose(sqlite3 *db, const struct listing *l, const struct xf_options *o, uint64_t hz,
+	struct xf_columns *picked, char **where, char **order, struct xf_error *err)
+{
+	struct xf_columns all;
+	int code = xf_columns_of(db, l->view, &all, err);
+
+	if (!code && o->min)
+		code = at_least(where, l, o, hz, &all, err);
+	if (!code)
+		code = order_of(l, o, &all, order, err);
+	if (!code && o->columns)
+		code = xf_columns_pick(&all, o->columns, "columns", picked, err);
+	if (!code && !o->columns && o->format != XF_FORMAT_TEXT) {
+		*picked = all;
+		return 0;
+	}
+	xf_columns_free(&all);
+	return code;
+}
+
+static int tell_why(sqlite3 *db, const struct listing *l, struct xf_error *err)
+{
+	int code = 0;
+
+	if (!strcmp(l->view, "forks"))
+		code = tell_no_forks(db, err);
+	if (l->by_process)
+		code = tell_no_names(db, err);
+	if (!strcmp(l->view, "pt_sequences"))
+		code = tell_no_pages(db, err);
+	return code ? code : xf_print_doubts(db, err);
+}
+
+static int print_list(sqlite3 *db, const struct listing *l, struct xf_options *o, uint64_t hz,
+	char **where, struct xf_error *err)
+{
+	struct xf_columns picked = {NULL, 0};
+	struct xf_column text_columns[16], *columns = text_columns;
+	size_t n = l->ntext;
+	char *select = NULL, *order = NULL;
+	bool text = o->format == XF_FORMAT_TEXT;
+	int code = leave_out_names(db, l, &n, err);
+
+	if (!code)
+		code = choose(db, l, o, hz, &picked, where, &order, err);
+	if (!code && picked.n) {
+		n = picked.n;
+		columns = calloc(n, sizeof(*columns));
+		select = columns ? full_select(l, o->cpu_hz, &picked, columns) : NULL;
+	} else if (!code) {
+		select = text_select(l, n, hz, text_columns);
+	}
+	if (!code && !select)
+		code = xf_fail_nomem(err);
+	if (!code && l->by_fork && text && !picked.n)
+		code = print_flush_totals(db, *where, err);
+	if (!code && !strcmp(l->view, "walks") && text && !picked.n)
+		code = print_walk_totals(db, *where, err);
+	if (!code)
+		code = print(db,
+			sqlite3_mprintf("%s FROM %s%s%s ORDER BY %s LIMIT %lld", select, l->view,
+				*where, l->by_fork && text && !picked.n ? FORKS_ONLY : "", order,
+				(long long)o->limit),
+			columns, n, o->format, err);
+	if (!code && text)
+		code = tell_why(db, l, err);
+	if (columns != text_columns)
+		free(columns);
+	xf_columns_free(&picked);
+	sqlite3_free(select);
+	sqlite3_free(order);
+	return code;
+}
+
 static int list(const struct listing *l, struct xf_options *o, struct xf_error *err)
 {
-	struct xf_column text_columns[16], *columns = text_columns;
 	struct xf_range range;
-	char *select = NULL, *where = NULL;
-	size_t n = l->ntext;
+	char *where = NULL;
 	uint64_t hz = 0;
 	sqlite3 *db = NULL;
 	int code = xf_need_args(o, 1, err);
@@ -403,45 +533,15 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	if (!code)
 		code = xf_open_for(&db, o, err);
 	if (!code)
-		code = leave_out_names(db, l, &n, err);
-	if (!code)
 		code = xf_capture_hz(db, o, &hz, err);
 	if (!code)
 		code = xf_time_range_of(db, o, hz, &range, NULL, err);
 	if (!code)
 		code = check_fork(db, o, err);
-	if (!code)
+	if (!code) {
 		where = filters(l, o, &range);
-	if (!code && o->format == XF_FORMAT_TEXT)
-		select = text_select(l, n, hz, text_columns);
-	else if (!code)
-		code = full_select(db, l, o->cpu_hz, &select, &columns, &n, err);
-	if (!code && (!select || !where))
-		code = xf_fail_nomem(err);
-	if (!code && l->by_fork && o->format == XF_FORMAT_TEXT)
-		code = print_flush_totals(db, where, err);
-	if (!code && !strcmp(l->view, "walks") && o->format == XF_FORMAT_TEXT)
-		code = print_walk_totals(db, where, err);
-	if (!code)
-		code = print(db,
-			sqlite3_mprintf("%s FROM %s%s%s ORDER BY %s LIMIT %lld", select, l->view,
-				where, l->by_fork && o->format == XF_FORMAT_TEXT ? FORKS_ONLY : "",
-				l->order, (long long)o->limit),
-			columns, n, o->format, err);
-	if (!code && o->format == XF_FORMAT_TEXT && !strcmp(l->view, "forks"))
-		code = tell_no_forks(db, err);
-	if (!code && o->format == XF_FORMAT_TEXT && l->by_process)
-		code = tell_no_names(db, err);
-	if (!code && o->format == XF_FORMAT_TEXT && !strcmp(l->view, "pt_sequences"))
-		code = tell_no_pages(db, err);
-	if (!code && o->format == XF_FORMAT_TEXT)
-		code = xf_print_doubts(db, err);
-	if (columns != text_columns && columns)
-		for (size_t i = 0; i < n; i++)
-			free((void *)(uintptr_t)columns[i].name);
-	if (columns != text_columns)
-		free(columns);
-	sqlite3_free(select);
+		code = where ? print_list(db, l, o, hz, &where, err) : xf_fail_nomem(err);
+	}
 	sqlite3_free(where);
 	sqlite3_close(db);
 	return code;
@@ -479,6 +579,7 @@ static int run_walks(struct xf_options *options, struct xf_error *err)
 
 static const struct xf_option list_options[] = {
 	XF_OPTS_ROWS,
+	XF_OPTS_COLUMNS,
 	XF_OPT_CPU_HZ,
 	{0},
 };
@@ -488,6 +589,7 @@ const struct xf_command xf_cmd_forks = {
 
 static const struct xf_option list_of_fork_options[] = {
 	XF_OPTS_ROWS,
+	XF_OPTS_COLUMNS,
 	XF_OPT_FORK,
 	XF_OPT_CPU_HZ,
 	{0},

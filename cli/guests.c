@@ -58,6 +58,8 @@ static void tell(const struct xf_guest_file *file, const struct xf_guest_result 
 int xf_guests_load(
 	sqlite3 *db, const struct xf_options *options, int *refused, struct xf_error *err)
 {
+	/* what ended a live capture is not meant for this */
+	bool (*stop)(void) = xf_stop_requested() ? NULL : xf_stop_requested;
 	int code = 0;
 
 	*refused = 0;
@@ -65,7 +67,7 @@ int xf_guests_load(
 		const struct xf_guest_file *file = &options->guests[i];
 		struct xf_guest_result result;
 
-		code = xf_guest_load(db, file->domid, file->path, xf_stop_requested, &result, err);
+		code = xf_guest_load(db, file->domid, file->path, stop, &result, err);
 		if (!code) {
 			tell(file, &result);
 		} else if (code == -XF_FORMAT) {

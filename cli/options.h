@@ -58,7 +58,10 @@ struct xf_options {
 		*domain; /* the name of one, which xf_find_domain() turns into domid; NULL = none */
 	const char *domain_names; /* a file, NULL = not given */
 	struct xf_when from, to;
-	int64_t limit;	    /* -1 = none */
+	int64_t limit; /* -1 = none */
+	const char *sort, *min,
+		*columns; /* names of columns, see cli/columns.h; NULL = not given */
+	bool reverse;
 	int64_t fork;	    /* -1 = none */
 	uint64_t cpu_hz;    /* 0 = not given */
 	const char *clocks; /* auto, always, never; NULL = not given */
@@ -162,6 +165,18 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 #define XF_OPT_LIMIT                                                                          \
 	{                                                                                     \
 		"limit", 0, "N", "at most N rows", XF_OPT(xf_set_limit, limit, int64_t), NULL \
+	}
+#define XF_OPTS_COLUMNS                                                                          \
+	{"sort", 0, "COLUMN",                                                                    \
+		"by a column: counts and durations largest first, all else smallest first",      \
+		XF_TEXT(struct xf_options, sort), NULL},                                         \
+		{"reverse", 0, NULL, "the other way round", XF_FLAG(struct xf_options, reverse), \
+			NULL},                                                                   \
+		{"min", 0, "COLUMN=N", "only rows with at least N in a column",                  \
+			XF_TEXT(struct xf_options, min), NULL},                                  \
+	{                                                                                        \
+		"columns", 0, "A,B", "these columns of the view, in this order",                 \
+			XF_TEXT(struct xf_options, columns), NULL                                \
 	}
 #define XF_OPT_FORK                                                                                \
 	{                                                                                          \

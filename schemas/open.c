@@ -15,9 +15,11 @@
 #include <unistd.h>
 
 #include "schemas/fleet.h"
+#include "schemas/journal.h"
 #include "schemas/sql.h"
 
-#define HEAD 100 /* bytes of a database before its first page's content */
+#define LOOKS	5
+#define LOOK_MS 20
 
 static int check_id(int64_t id, bool fleet, const char *path, int64_t tables, struct xf_error *err)
 {
@@ -166,24 +168,42 @@ static int check_schema(sqlite3 *db, const char *path, bool fleet, struct xf_err
 
 /* --- The file --- */
 
-/* A WAL beside a database that uses none belongs to another one, and SQLite would apply it. */
-static int check_beside(const char *path, struct xf_error *err)
+/* What lies beside a database and would be taken for its changes, and is not its own; NULL = nothing. */
+static const char *foreign(const char *path, const char *wal, const char *journal)
 {
-	unsigned char head[HEAD] = {0};
-	char *real = realpath(path, NULL), *wal = NULL;
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), code = 0;
+	unsigned char head[XF_DB_HEAD] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t n = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
+	struct stat st;
 
 	if (fd >= 0)
 		close(fd);
+	if (n != XF_DB_HEAD)
+		return NULL;
 	/* 19: the version that readers need; 1 = a rollback journal, 2 = WAL */
-	if (n == HEAD && head[19] == 1 && real && asprintf(&wal, "%s-wal", real) >= 0 &&
-		!lstat(wal, &st) && (st.st_size || !S_ISREG(st.st_mode)))
+	if (head[19] == 1 && !lstat(wal, &st) && (st.st_size || !S_ISREG(st.st_mode)))
+		return wal;
+	return xf_journal_fits(journal, head) ? NULL : journal;
+}
+
+/* SQLite applies what has the names of a database's WAL and journal, whosever it is. */
+static int check_beside(const char *path, struct xf_error *err)
+{
+	char *real = realpath(path, NULL), *wal = NULL, *journal = NULL;
+	const char *bad = NULL;
+	int code = 0;
+
+	/* one of several looks falls between two steps of a process that changes it just now */
+	if (real && asprintf(&wal, "%s-wal", real) >= 0 &&
+		asprintf(&journal, "%s-journal", real) >= 0)
+		for (int i = 0; i < LOOKS && (bad = foreign(path, wal, journal)); i++)
+			usleep(LOOK_MS * 1000);
+	if (bad)
 		code = xf_fail(err, XF_DB,
 			"%s: %s lies beside it and is not its own (of another capture, or planted): it "
 			"would change what the database holds; move it away",
-			path, wal);
+			path, bad);
+	free(journal);
 	free(wal);
 	free(real);
 	return code;

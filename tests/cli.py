@@ -291,6 +291,53 @@ def _():
             assert "--cpu-hz" in run(words[0], option, "1", words[1], status=2).stderr, words
 
 
+LISTS = {"forks": "forks", "pages": "pt_sequences", "spurious": "spurious_faults", "flushes": "flushes",
+         "processes": "processes"}
+
+
+@case("lists: --sort and --reverse by every column, --min, --columns")
+def _():
+    path = database_path("dom0-crowd")
+    db = database("dom0-crowd")
+    for command, view in LISTS.items():
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({view})")]
+        for column in columns:
+            def values(*options):
+                rows = csv.reader(io.StringIO(run(command, "--format", "csv", "--columns", column, "--cpu-hz", HZ,
+                                                  "--sort", column, *options, path).stdout))
+                equal(next(rows), [column], "header")
+                return [row[0] if row else "" for row in rows]
+
+            one, other = values(), values("--reverse")
+            equal(sorted(one), sorted(other), f"{command} --sort {column}")
+            full = [value for value in one if value]
+            equal([value for value in other if value], full[::-1], f"{command} --sort {column}: the other way round")
+            equal(one[len(full):], [""] * (len(one) - len(full)), "what has no value comes last")
+            run(command, "--sort", column, "--reverse", path)
+    most = [r[0] for r in db.execute("SELECT fork_id FROM forks ORDER BY ptes DESC, fork_id LIMIT 5")]
+    rows = run("forks", "--format", "csv", "--columns", "fork_id,ptes", "--sort", "ptes", "--limit", "5", path).stdout
+    equal([int(row.split(",")[0]) for row in rows.split()[1:]], most, "the largest five")
+    rows = run("forks", "--format", "jsonl", "--min", "ptes=9", "--reverse", path).stdout.splitlines()
+    equal([json.loads(row)["fork_id"] for row in rows], [r[0] for r in db.execute(
+        "SELECT fork_id FROM forks WHERE ptes >= 9 ORDER BY 1 DESC")], "--min")
+    text = run("pages", "--columns", "pt_page,ptes", "--limit", "2", path).stdout.splitlines()
+    equal(text[0].split(), ["pt_page", "ptes"], "heading")
+    assert len(text) == 3 and text[1].split()[0].startswith("0x"), text
+
+
+@case("lists: a column that is none is told, with those there are")
+def _():
+    path = database_path("dom0-shell")
+    for options in (("--sort", "pte"), ("--columns", "fork_id,pte"), ("--min", "pte=1")):
+        told = run("forks", *options, path, status=2).stderr
+        assert "no column pte (did you mean ptes?); there are fork_id, " in told, told
+    for options in (("--min", "ptes"), ("--min", "ptes="), ("--min", "ptes=1e999"), ("--columns", ""),
+                    ("--columns", "ptes,"), ("--sort", "ptes; DROP TABLE fork"), ("--min", "=1")):
+        told = run("forks", *options, path, status=2).stderr
+        assert options[0] in told, told
+    assert "--cpu-hz" in run("forks", "--min", "us=1", path, status=2).stderr
+
+
 @case("times take units, and a wrong one is told")
 def _():
     db = database_path("dom0-shell")

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 
 from lib import TOP, WORK, XENFAULT, case, database, database_path, equal, finish, run, \
-    schema_version
+    schema_version, unpack
 from postgres import Server
 import synth
 
@@ -53,12 +53,18 @@ def fresh(name):
     return name
 
 
-RECORDED = {"web1": "domu-logdirty", "web2": "wtpt-smp", "web3": "dom0-pcpu0-only"}
+RECORDED = {"web1": "domu-logdirty", "web2": "wtpt-smp", "web3": "dom0-pcpu0-only", "web4": "edge-two"}
+
+
+def recorded(name):
+    """The path of its database, of edge-two with the log of its kernel."""
+    log = ("--guest", "d0=" + unpack(name + ".ftrace")) if name == "edge-two" else ()
+    return database_path(name, *log)
 
 
 @case("merge: tables and views are those of a capture, with the host in front")
 def _():
-    merge(fresh(FLEET), **{host: database_path(name) for host, name in RECORDED.items()})
+    merge(fresh(FLEET), **{host: recorded(name) for host, name in RECORDED.items()})
     one, fleet = database("domu-logdirty"), opened(FLEET)
     equal(tables(fleet) - {"host"}, tables(one), "tables")
     for table in tables(one):
@@ -75,7 +81,7 @@ def _():
 def _():
     fleet = opened(FLEET)
     for host, name in RECORDED.items():
-        one = database(name)
+        one = opened(recorded(name))
         for view in VIEWS:
             wanted = sorted(one.execute(f"SELECT * FROM {view}").fetchall(), key=repr)
             got = sorted((row[1:] for row in
@@ -86,7 +92,7 @@ def _():
 @case("merge: loading again changes nothing, one host's reload replaces its rows only")
 def _():
     before = dump(FLEET)
-    merge(FLEET, **{host: database_path(name) for host, name in RECORDED.items()})
+    merge(FLEET, **{host: recorded(name) for host, name in RECORDED.items()})
     equal(dump(FLEET) == before, True, "the same after loading twice")
     merge(FLEET, web2=database_path("emulate"))
     after = dump(FLEET)
@@ -108,12 +114,12 @@ def _():
                     ("events", "--format", "jsonl", "--limit", "500"), ("episodes",),
                     ("spurious", "--format", "csv"), ("flushes",)):
         for host, name in RECORDED.items():
-            equal(run(*command, f"{FLEET}#{host}").stdout == run(*command, database_path(name)).stdout, True,
+            equal(run(*command, f"{FLEET}#{host}").stdout == run(*command, recorded(name)).stdout, True,
                   f"{command[0]} of {host}")
     equal(run("diff", f"{FLEET}#web1", f"{FLEET}#web2", "--format", "csv").stdout ==
           run("diff", database_path("domu-logdirty"), database_path("wtpt-smp"), "--format", "csv").stdout, True, "diff")
     text = run("sql", "--format", "csv", FLEET, "SELECT host, count(*) FROM forks GROUP BY 1").stdout
-    equal(len(text.splitlines()), 4, "sql over all hosts")
+    equal(len(text.splitlines()), len(RECORDED) + 1, "sql over all hosts")
     equal(run("sql", "--format", "csv", FLEET + "#web2", "SELECT count(*) FROM forks").stdout.split()[1],
           str(database("wtpt-smp").execute("SELECT count(*) FROM forks").fetchone()[0]), "sql over one")
 
@@ -225,7 +231,7 @@ def view_kinds(server, view):
     """Which columns of a view are addresses."""
     return dict(server.psql(
         "SELECT column_name, coalesce(domain_name, data_type) FROM information_schema.columns"
-        f" WHERE table_name = '{view}'"))
+        f" WHERE table_schema = 'public' AND table_name = '{view}'"))
 
 
 def postgres_cases(server):
@@ -237,7 +243,7 @@ def postgres_cases(server):
         for name in (*tables(fleet), *VIEWS):
             got = [c for (c,) in server.psql(
                 "SELECT column_name FROM information_schema.columns"
-                f" WHERE table_name = '{name}' ORDER BY ordinal_position")]
+                f" WHERE table_schema = 'public' AND table_name = '{name}' ORDER BY ordinal_position")]
             equal(got, columns(fleet, name), name)
         # once only: a second time changes nothing and says so
         server.psql(run("export", "--to", "postgresql", "--schema").stdout, status=3)

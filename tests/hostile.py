@@ -183,6 +183,69 @@ def _(folder):
     equal(path.read_bytes() == before, True, "the database is as it was")
 
 
+def interrupted(path, statement, die="os._exit(0)"):
+    """A change of a database that a killed process leaves half done, with its journal."""
+    subprocess.run(["python3", "-c", f"import os, sqlite3; c = sqlite3.connect({str(path)!r}, isolation_level=None);"
+                    f"c.execute('PRAGMA cache_size = 1'); c.execute('BEGIN'); c.execute({statement!r}); {die}"], check=True)
+    check(os.path.getsize(f"{path}-journal") > 1000, "no journal is left")
+
+
+@case("file: a -journal that is not the database's own is never taken back")
+def _(folder):
+    other, path, journal = folder / "other.db", folder / "x.db", folder / "x.db-journal"
+    for trace, statement in (("wtpt-up", "UPDATE event SET tsc = tsc + 1"), ("wtpt-up", "DELETE FROM event"),
+                             ("dom0-smp", "UPDATE event SET tsc = tsc + 1")):
+        for how in ("fresh", "analyzed", "link", "text", "folder"):
+            shutil.copy(database_path(trace), other)
+            shutil.copy(database_path("dom0-forks"), path)
+            os.chmod(path, 0o644)
+            os.chmod(other, 0o644)
+            if how == "analyzed":
+                run("analyze", path)
+                run("analyze", other)
+            interrupted(other, statement)
+            if how == "link":
+                os.symlink("other.db-journal", journal)
+            elif how == "text":
+                journal.write_text("a file of the user's")
+            elif how == "folder":
+                journal.mkdir()
+            else:
+                shutil.copy(f"{other}-journal", journal)
+            before = path.read_bytes()
+            for args in (("forks", path), ("info", path), ("analyze", path), ("sql", "--write", path, "DELETE FROM fork"),
+                         ("merge", "-o", folder / "f.db", f"a={path}"), ("tui", "--script", "<Screen>", path)):
+                done = run(*args, status=5)
+                check("x.db-journal" in done.stderr and "move it away" in done.stderr, (how, done.stderr))
+            equal(path.read_bytes() == before, True, f"the database is as it was ({how})")
+            check(os.path.lexists(journal), "what lies there is gone")
+            journal.rmdir() if how == "folder" else journal.unlink()
+            os.unlink(f"{other}-journal")
+
+
+@case("file: a change that was interrupted is taken back from its own -journal")
+def _(folder):
+    whole = run("forks", database_path("dom0-forks")).stdout
+    for statement in ("UPDATE event SET tsc = tsc + 1", "DELETE FROM event", "DELETE FROM sequence",
+                      "CREATE TABLE many AS SELECT * FROM event a, (SELECT 1 UNION ALL SELECT 2)"):
+        with changed(folder) as (db, path):
+            pass
+        interrupted(path, statement)
+        check("xenfault analyze" in run("forks", path, status=5).stderr, "how it is taken back")
+        run("analyze", path)
+        equal(run("forks", path).stdout, whole, f"forks after {statement}")
+        equal(leftovers(folder, ("x.db",)), [], "files")
+    for moment in range(1, 60, 3):
+        with changed(folder) as (db, path):
+            pass
+        child = subprocess.Popen([XENFAULT, "analyze", path], stderr=subprocess.DEVNULL)
+        time.sleep(moment / 500)
+        child.kill()
+        child.wait()
+        run("analyze", path)
+        equal(run("forks", path).stdout, whole, f"forks after a kill at {2 * moment} ms")
+
+
 RAW = re.compile(r"PRAGMA|DROP|COMMIT|BEGIN|SELECT|INSERT|CREATE|sqlite|unable to|malformed|attempt to")
 
 

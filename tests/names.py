@@ -54,24 +54,8 @@ def names(db):
 
 
 def truth(trace):
-    """
-    {fork_id: [pid, comm, child_pid]}: a fork of domain 0 ends with the log's next pin on its vCPU, and the
-    task that pins has its next sched_process_fork behind that.
-    """
-    log = witness.ftrace(unpack(trace + ".ftrace"))
-    pins = [(tsc, cpu, task) for cpu, tsc, event, _, task in log if event == "xen_mmu_pgd_pin"]
-    forks = [(tsc, task, text) for _, tsc, event, text, task in log if event == "sched_process_fork"]
-    first, found = log[0][1], {}
     with opened(database_path(trace)) as db:
-        rows = db.rows("SELECT fork_id, tsc_start, tsc_end, (SELECT vcpu FROM pt_sequences s WHERE"
-                       " s.fork_id = f.fork_id ORDER BY tsc_end DESC LIMIT 1) FROM forks f WHERE domid = 0")
-    for fork, start, end, vcpu in rows:
-        task = next((task for tsc, cpu, task in pins if tsc > end and cpu == vcpu), None)
-        text = next((text for tsc, who, text in forks if tsc > end and who == task), None)
-        if start > first and text:
-            comm, pid, child = re.match(r"comm=(.*) pid=(\d+) child_comm=.* child_pid=(\d+)", text).groups()
-            found[fork] = [int(pid), comm, int(child)]
-    return found
+        return witness.fork_names(db, witness.ftrace(unpack(trace + ".ftrace")))
 
 
 TRUTH = {trace: truth(trace) for trace in SHELLS + PROBED}

@@ -90,6 +90,25 @@ def match_forks(db, log):
     return len(found), len(logged), sum(fork[4] is not None for fork in found)
 
 
+def fork_names(db, log):
+    """
+    {fork_id: [pid, comm, child_pid]}: a fork of domain 0 ends with the log's next pin on its vCPU, and the
+    task that pins has its next sched_process_fork behind that.
+    """
+    pins = [(tsc, cpu, task) for cpu, tsc, event, _, task in log if event == "xen_mmu_pgd_pin"]
+    forks = [(tsc, task, text) for _, tsc, event, text, task in log if event == "sched_process_fork"]
+    found = {}
+    for fork, start, end, vcpu in db.execute(
+            "SELECT fork_id, tsc_start, tsc_end, (SELECT vcpu FROM pt_sequences s WHERE"
+            " s.fork_id = f.fork_id ORDER BY tsc_end DESC LIMIT 1) FROM forks f WHERE domid = 0").fetchall():
+        task = next((task for tsc, cpu, task in pins if tsc > end and cpu == vcpu), None)
+        text = next((text for tsc, who, text in forks if tsc > end and who == task), None)
+        if start > log[0][1] and text:
+            comm, pid, child = re.match(r"comm=(.*) pid=(\d+) child_comm=.* child_pid=(\d+)", text).groups()
+            found[fork] = [int(pid), comm, int(child)]
+    return found
+
+
 def dirty_forks(db, pages=16):
     """PTEs in each of so many page-table pages, for each fork that has as many alike."""
     found = []

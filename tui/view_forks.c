@@ -14,6 +14,9 @@
 static const struct xf_tui_column columns[] = {
 	{"fork_id", "fork", "r.fork_id", XF_SHOW_INT, 4, ORDERED | ALWAYS, "number of the fork"},
 	{"vcpu", "vCPU", VCPU, XF_SHOW_VCPU, 4, UP | ALWAYS, "domain and vCPU where it began"},
+	{"comm", "process", "r.comm", XF_SHOW_TEXT, 15, HIDE | UP | ALWAYS,
+		"who forked, by the guest's own log"},
+	{"pid", "pid", "r.pid", XF_SHOW_INT, 6, HIDE | UP | ALWAYS, "process id of who forked"},
 	{"tsc_start", "start", "r.tsc_start", XF_SHOW_TIME, 10, ORDERED | ALWAYS,
 		"its first record"},
 	{"cycles", "lasts", SPAN, XF_SHOW_SPAN, 8, ALWAYS, "from its first record to its last"},
@@ -40,7 +43,15 @@ static const struct xf_tui_column columns[] = {
 	{"doubt", "doubt", "r.doubt", XF_SHOW_TEXT, 20, HIDE | UP | ALWAYS,
 		"why the row may be wrong"},
 	{"tsc_end", "end", "r.tsc_end", XF_SHOW_TIME, 10, HIDE | ALWAYS, "its last record"},
+	{"child_pid", "child", "r.child_pid", XF_SHOW_INT, 6, HIDE | UP | ALWAYS,
+		"process id of what came of it"},
+	{"named_by", "named by", "r.named_by", XF_SHOW_TEXT, 8, HIDE | UP | ALWAYS,
+		"how the log's fork was found: log, pin, order"},
+	{"domain", "domain", "r.domain", XF_SHOW_TEXT, 15, HIDE | UP | ALWAYS, "the domain's name"},
 };
+
+/* comm and pid, shown where a log names forks */
+#define NAMES (3ull << 2)
 
 static const struct xf_tui_source source = {
 	.name = "forks",
@@ -126,6 +137,13 @@ static int forks_refresh(struct xf_tui_view *view, struct xf_error *err)
 
 static int forks_open(struct xf_tui_view *view, struct xf_error *err)
 {
+	int64_t named = 0;
+
+	if (!xf_tui_query(view->ui->db,
+		    "SELECT EXISTS (SELECT 1 FROM guest_forks WHERE fork_id IS NOT NULL)", 0, 0,
+		    &named, 1, NULL) &&
+		named)
+		view->model.shown |= NAMES;
 	view->data = calloc(1, sizeof(struct forks_data));
 	if (!view->data)
 		return xf_fail_nomem(err);

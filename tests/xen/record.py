@@ -68,6 +68,30 @@ def faults_are_the_kernels(r):
     check(logged - 2 <= found <= logged and found > 10000, f"{found} of {logged} faults")
 
 
+def names_are_the_kernels(r):
+    db = r.database("main")
+    named = {fork: who for fork, *who in db.execute(
+        "SELECT fork_id, pid, comm, child_pid FROM forks WHERE pid IS NOT NULL")}
+    wanted = witness.fork_names(db, witness.ftrace(r.path("main.ftrace")))
+    equal({fork: named.get(fork) for fork in wanted}, wanted, "names")
+    check(len(wanted) > 20, f"{len(wanted)} forks")
+    check(("forkdirty", 10) in db.execute("SELECT comm, count(*) FROM processes WHERE comm = 'forkdirty' AND forks = 1"
+                                          " GROUP BY 1").fetchall(), "ten forkdirty")
+    equal(db.execute("SELECT source, clock, lost FROM guest_logs").fetchall(), [("tracefs", "cycles", 0)], "the log")
+    equal(db.execute("SELECT DISTINCT domain FROM forks").fetchall(), [("Domain-0",)], "the domain's name")
+
+
+def nothing_stays_in_tracefs(r):
+    check(re.fullmatch(r"xenfault\.\d+\n", r.text("main-during.instances")), "an instance meanwhile")
+    check("[x86-tsc]" in r.text("main-during.ftrace"), "another user's clock")
+    for name in ("after-main", "after-killed", "after-clean", "after-orphan"):
+        equal(r.text(name + ".instances"), "", f"instances, {name}")
+    check(r.text("unclean.instances"), "one was left, or the case is none")
+    db = r.database("second")
+    equal(db.execute("SELECT count(pid), count(*) > 0 FROM forks").fetchone(), (0, 1), "--no-guest-log")
+    check(r.database("clean").execute("SELECT count(pid) FROM forks").fetchone()[0] > 0, "names after that")
+
+
 def raw_gives_the_same(r):
     witness.same_rows(r.database("main"), r.imported("main.raw"))
 
@@ -206,6 +230,7 @@ def commands_script(path):
 
 
 CASES = (main_is_whole, forks_have_their_size, forks_are_the_kernels, faults_are_the_kernels,
+         names_are_the_kernels, nothing_stays_in_tracefs,
          raw_gives_the_same, readers_never_wait, it_stops_at_once, second_one_works,
          xentrace_before_and_after, busy_leaves_nothing, via_xentrace, record_killed, drain_killed,
          disk_full, disk_full_of_the_stream, example_reports, docs_to_the_letter)
