@@ -91,6 +91,7 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	v->spaces++; /* it may have loaded another one */
 	v->multicall_updates = 0;
 	v->loading = false;
+	v->pinning = 0;
 	v->maybe_pinned = 0;
 	xf_flush_take(a, v, NULL, 0);
 	xf_flush_take(a, v, NULL, 1);
@@ -478,16 +479,20 @@ int xf_analyzer_event(
 
 	a->err = err;
 	a->event_id = event_id;
-	if (event->kind == XF_LOST)
-		return lost(a, event);
+	if (event->kind == XF_LOST) {
+		code = a->tlb ? xf_tlb_other(a, NULL, event) : 0;
+		return code ? code : lost(a, event);
+	}
 	/* what is concluded from stock Xen's records is concluded from these alone */
 	if (xf_record_is_point(event->raw_id))
-		return 0;
+		return xf_tlb_event(a, event);
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
 	make_newest(a, v->domain);
-	code = ask_episodes(a, v, event);
+	code = a->tlb ? xf_tlb_other(a, v, event) : 0;
+	if (!code)
+		code = ask_episodes(a, v, event);
 	if (!code)
 		code = follow(a, v, event);
 	xf_fork_event(a, v, event);
@@ -542,6 +547,8 @@ int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
 		code = finish_domain(a, (struct xf_domain *)(uintptr_t)value);
 	if (!code)
 		code = xf_flush_write(a, NULL);
+	if (!code)
+		code = xf_tlb_finish(a);
 	return code ? code : xf_analyzer_flush(a, err);
 }
 
@@ -602,6 +609,7 @@ void xf_analyzer_free(struct xf_analyzer *a)
 	xf_map_free(&a->superpages);
 	xf_map_free(&a->cow);
 	xf_map_free(&a->cow_new);
+	xf_tlb_free(a);
 	free(a);
 }
 
@@ -628,7 +636,8 @@ int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
 	int code = xf_db_exec(db,
 		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
-		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
+		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS tlb_flush;"
+		"DROP TABLE IF EXISTS tlb_interrupt; DROP TABLE IF EXISTS episode;"
 		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
 		"DROP TABLE IF EXISTS episode_vcpu; DROP TABLE IF EXISTS fork_name;"
 		"DROP TABLE IF EXISTS guest_fork_found; DROP TABLE IF EXISTS walk",

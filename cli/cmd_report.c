@@ -199,6 +199,23 @@ static int pages_of_fork(
 	" cow_faults AS \"later COW#\", CASE complete WHEN 0 THEN 'cut ' ELSE '' END ||"                 \
 	" ifnull(doubt, '') AS doubt FROM forks"
 
+/* Where a guest's log names forks. */
+static int processes(struct xf_report *r, struct xf_error *err)
+{
+	int64_t named = 0;
+	int code = xf_db_int(r->db,
+		"SELECT EXISTS (SELECT 1 FROM guest_forks WHERE fork_id IS NOT NULL)", &named, err);
+
+	if (code || !named)
+		return code;
+	return xf_report_table(r, "Who forked, by the log of the guest's own kernel",
+		"SELECT coalesce(domain, 'd' || domid, '?') AS domain, ifnull(comm, 'not known') AS process,"
+		" pid AS \"pid#\", forks AS \"forks#\", cycles AS \"took@\", ptes AS \"entries#\","
+		" cow_faults AS \"later COW#\", silent AS \"silent forks#\", threads AS \"threads#\""
+		" FROM processes ORDER BY cycles DESC, pid LIMIT 40",
+		NULL, err);
+}
+
 static int costliest(struct xf_report *r, struct xf_error *err)
 {
 	char sql[640], sql_all[640], caption[80];
@@ -223,7 +240,7 @@ static int costliest(struct xf_report *r, struct xf_error *err)
 		code = xf_report_table(r, "Forks in order of time", sql_all, NULL, err);
 		fputs("</details>\n", r->file);
 	}
-	return code;
+	return code ? code : processes(r, err);
 }
 
 static int walks(struct xf_report *r, struct xf_error *err)

@@ -39,6 +39,9 @@ static const struct xf_table tables[] = {
 		" last_event"},
 	{"spurious_fault", "event_id cause other_vcpu other_event gap confidence"},
 	{"flush", "fork_id mechanism cause reach flushes cpus"},
+	{"tlb_flush",
+		"event_id fork_id domid vcpu cause detail reach done cpus remote spared frame+ ipis cycles"},
+	{"tlb_interrupt", "event_id flush cycles"},
 	{"episode",
 		"episode_id domid tsc_start+ tsc_end+ fixups pages dirtied round_pages rounds faults"
 		" complete ended_by first_event last_event mechanism sure unread"},

@@ -5,7 +5,7 @@ import re
 
 import invariants
 import witness
-from lib import case, database, equal, finish, runs, unpack, plain
+from lib import case, database, database_path, equal, finish, plain, run, runs, unpack
 
 # records, then events by kind; counted by a program that shares nothing with this one
 COUNTS = {
@@ -70,6 +70,8 @@ def _():
         equal(db.execute("SELECT count(*), count(DISTINCT pt_page) FROM events WHERE event_id BETWEEN ?"
                          " AND ? AND kind = 'emulate' AND rip = ? AND vcpu = ?",
                          (first, last, young[0][0], vcpu)).fetchone(), (ptes, pages), "a walk's entries")
+    text = run("walks", database_path("reclaim")).stdout.splitlines()
+    equal(text[1].split(), ["d0", "aging", "76", "150", "150", hex(young[0][0] + (1 << 64))], "the list begins with it")
     equal(db.execute("SELECT count FROM finding WHERE code = 'aging'").fetchone()[0],
           db.execute("SELECT count(*) FROM walks").fetchone()[0], "the finding counts them")
 
