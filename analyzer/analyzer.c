@@ -80,6 +80,8 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	int code = xf_fork_break(a, v, why);
 
 	if (!code)
+		code = xf_walk_end(a, v, false);
+	if (!code)
 		code = xf_sequence_end_run(a, v, why);
 	v->cut = why == XF_END_LOSS;
 	v->fork = NULL;
@@ -218,6 +220,8 @@ static int page_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	if (!user_address(event))
 		return 0;
 	code = xf_spurious_fault(a, v, event);
+	if (!code)
+		code = xf_walk_end(a, v, true);
 	return code ? code : xf_fork_user_fault(a, v);
 }
 
@@ -230,13 +234,21 @@ static void remember(struct xf_map *set, uint64_t rip)
 		*slot = 1;
 }
 
+/* Is it of the kind that page aging makes: present, with the accessed bit clear, by no fork's instruction? */
+static bool ages(const struct xf_vcpu *v, const struct xf_event *event)
+{
+	return event->has & XF_HAS_PTE && event->pte & XF_PTE_PRESENT &&
+	       !(event->pte & XF_PTE_ACCESSED) && event->raw_id >> 16 == 0x020 &&
+	       event->has & XF_HAS_RIP && !xf_map_get(&v->domain->keepers, event->rip);
+}
+
 /*
  * Is the emulated write of the kind that a fork makes: present, and no longer writable?
  * Page aging and clear_refs write-protect nothing: they write an entry that was read-only, with its
  * accessed bit cleared.  Fork leaves that bit as it is, and nearly all of its entries were accessed: an
  * instruction is taken for fork's once it has left the bit set in such an entry.
  */
-static bool protects(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+static bool protects(struct xf_vcpu *v, const struct xf_event *event)
 {
 	struct xf_domain *d = v->domain;
 
@@ -250,13 +262,18 @@ static bool protects(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_e
 	/* an instruction that leaves entries writable elsewhere is not fork's */
 	if (xf_map_get(&d->writers, event->rip))
 		return false;
-	if (event->pte & XF_PTE_ACCESSED)
-		remember(&d->keepers, event->rip);
-	else if (!xf_map_get(&d->keepers, event->rip)) {
-		a->findings[XF_FINDING_AGING]++;
-		return false;
-	}
-	return true;
+	return event->pte & XF_PTE_ACCESSED || xf_map_get(&d->keepers, event->rip);
+}
+
+/* Notes a fork's instruction. */
+static int keeps_accessed(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_domain *d = v->domain;
+
+	if (!(event->pte & XF_PTE_ACCESSED) || xf_map_get(&d->keepers, event->rip))
+		return 0;
+	remember(&d->keepers, event->rip);
+	return xf_walk_was_fork(a, d, event->rip);
 }
 
 static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
@@ -269,8 +286,12 @@ static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 
 	if (handles_fault(v, event)) {
 		code = xf_cow_break(a, v, write.page, slot, xf_pte_shift(event->raw_id));
-	} else if (protects(a, v, event)) {
-		code = xf_fork_write(a, v, &write, event, &fork);
+	} else if (protects(v, event)) {
+		code = keeps_accessed(a, v, event);
+		if (!code)
+			code = xf_fork_write(a, v, &write, event, &fork);
+	} else if (ages(v, event)) {
+		code = xf_walk_write(a, v, event);
 	}
 	if (!code)
 		code = xf_spurious_change(a, v, event);
@@ -395,7 +416,7 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		v->fault_open = false;
 		xf_fork_task_switch(a, v, event);
 		xf_spurious_other(v, event);
-		return 0;
+		return xf_walk_end(a, v, true);
 	case XF_HYPERCALL:
 		xf_spurious_other(v, event);
 		return 0;
@@ -497,6 +518,8 @@ static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
 	while (!code && xf_map_next(&d->vcpus, &cursor, &number, &value)) {
 		code = xf_sequence_end_run(a, (struct xf_vcpu *)(uintptr_t)value, XF_END_END);
 		if (!code)
+			code = xf_walk_end(a, (struct xf_vcpu *)(uintptr_t)value, false);
+		if (!code)
 			code = xf_spurious_finish(a, (struct xf_vcpu *)(uintptr_t)value);
 	}
 	return code;
@@ -547,6 +570,7 @@ static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 
 	while (xf_map_next(&d->vcpus, &cursor, &key, &value)) {
 		free(((struct xf_vcpu *)(uintptr_t)value)->run);
+		xf_walk_free((struct xf_vcpu *)(uintptr_t)value);
 		free((void *)(uintptr_t)value);
 	}
 	cursor = 0;
@@ -616,7 +640,7 @@ int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
 		"DROP TABLE IF EXISTS tlb_interrupt; DROP TABLE IF EXISTS episode;"
 		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
 		"DROP TABLE IF EXISTS episode_vcpu; DROP TABLE IF EXISTS fork_name;"
-		"DROP TABLE IF EXISTS guest_fork_found",
+		"DROP TABLE IF EXISTS guest_fork_found; DROP TABLE IF EXISTS walk",
 		err);
 
 	return code ? code : xf_db_exec(db, xf_sql_derived, err);

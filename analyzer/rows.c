@@ -54,6 +54,8 @@ static const char *const sql[XF_STATEMENTS] = {
 	[XF_INSERT_EPISODE_VCPU] =
 		"INSERT OR REPLACE INTO episode_vcpu (episode_id, vcpu, fixups, cycles, recalcs,"
 		" recalc_cycles, paused) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_WALK] = "INSERT INTO walk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[XF_DELETE_WALKS] = "DELETE FROM walk WHERE rip = ? AND domid IS ?",
 	[XF_INSERT_TLB] =
 		"INSERT INTO tlb_flush (event_id, fork_id, domid, vcpu, cause, detail, reach, done, cpus,"
 		" remote, spared, frame, ipis, cycles) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -98,8 +100,8 @@ static const struct {
 	[XF_FINDING_FRAMES] = {"frames_uncounted",
 		"fixups in shadow mode whose page was not counted: more pages than fit in memory"},
 	[XF_FINDING_AGING] = {"aging",
-		"writes that cleared the accessed bit of read-only entries: memory is being reclaimed or its use"
-		" measured; they are no forks"},
+		"walks that clear accessed bits: memory is being reclaimed, or its use measured; they are no"
+		" forks (xenfault walks)"},
 	[XF_FINDING_IDLE_FORKS] = {"idle_forks",
 		"forks while no guest ran: the records of who runs are wrong or missing"},
 	[XF_FINDING_LOOP] = {"fault_loop",

@@ -156,6 +156,7 @@ struct xf_vcpu {
 	uint64_t split;	 /* region whose p2m entry of 2 MiB it split last, from 1; 0 = none since */
 	bool cut; /* a loss, or the start of the capture, and nothing since that shows a new beginning */
 	struct xf_sequence *run;     /* of emulated writes */
+	struct xf_walk *walk;	     /* that is no fork, NULL = none yet: walk.c */
 	struct xf_fork *fork;	     /* running or suspended here last */
 	uint64_t switches;	     /* task switches so far */
 	uint64_t spaces;	     /* address spaces loaded so far: xf_loads_space() */
@@ -287,6 +288,8 @@ enum xf_statement {
 	XF_INSERT_PAGE,
 	XF_MOVE_PAGES,
 	XF_INSERT_EPISODE_VCPU,
+	XF_INSERT_WALK,
+	XF_DELETE_WALKS,
 	XF_INSERT_TLB,
 	XF_INSERT_INTERRUPT,
 	XF_FORGET_FLUSHES,
@@ -302,7 +305,7 @@ struct xf_analyzer {
 	struct xf_map losses;  /* pCPU -> TSC at which its last loss ended */
 	struct xf_map cow;     /* fork id -> COW breaks */
 	struct xf_map cow_new; /* fork id -> 1: the row does not know the latest of them */
-	int64_t next_fork, next_sequence, next_episode;
+	int64_t next_fork, next_sequence, next_episode, next_walk;
 	size_t nepisodes;		   /* open ones */
 	size_t frame_words;		   /* of their sets of frames */
 	uint64_t domctl;		   /* TSC of the last one, 0 = none */
@@ -406,6 +409,14 @@ int xf_fork_break(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why);
 /* After a sequence of it was closed. */
 int xf_fork_settle(struct xf_analyzer *a, struct xf_fork *fork);
 int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d);
+
+/* walk.c: walks that are no forks.  A write that clears an accessed bit, of no fork and for no fault. */
+int xf_walk_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+/* Whatever walk the vCPU makes is over; whole: it was seen to end. */
+int xf_walk_end(struct xf_analyzer *a, struct xf_vcpu *v, bool whole);
+/* The instruction is one that forks use: what it did before was of forks too. */
+int xf_walk_was_fork(struct xf_analyzer *a, const struct xf_domain *d, uint64_t rip);
+void xf_walk_free(struct xf_vcpu *v);
 
 /* shadow.c: unsyncs and resyncs in an order in which pairs close */
 int xf_shadow_add(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork,

@@ -37,6 +37,8 @@ static const struct view {
 		"vcpu = :vcpu",
 		"event_id BETWEEN " FORK_OF("first_event") " AND " FORK_OF("last_event"),
 		"(tsc - (SELECT tsc_first FROM trace))"},
+	{"walks", "walk_id", "tsc_end >= :from", "tsc_start <= :to", "domid = :domid",
+		"vcpu = :vcpu", NULL, "(tsc_end - tsc_start)"},
 	{"flushes", "fork_id, domid, cause, reach",
 		"fork_id IN (SELECT fork_id FROM forks WHERE tsc_start >= :from)",
 		"fork_id IN (SELECT fork_id FROM forks WHERE tsc_start <= :to)", "domid = :domid",

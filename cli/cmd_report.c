@@ -243,6 +243,16 @@ static int costliest(struct xf_report *r, struct xf_error *err)
 	return code ? code : processes(r, err);
 }
 
+static int walks(struct xf_report *r, struct xf_error *err)
+{
+	return xf_report_table(r, "Walks through page tables that are no forks, by instruction",
+		"SELECT ifnull('d' || domid, '?') AS domain, ifnull(symbol, printf('0x%llx', rip)) AS"
+		" instruction, kind, count(*) AS \"walks#\", sum(pt_pages) AS \"pages#\","
+		" sum(ptes) AS \"entries#\", sum(tsc_end - tsc_start) AS \"took@\" FROM walks"
+		" GROUP BY domid, rip, kind ORDER BY sum(ptes) DESC LIMIT 20",
+		NULL, err);
+}
+
 static int page_by_page(struct xf_report *r, struct xf_error *err)
 {
 	char sql[160];
@@ -293,10 +303,10 @@ static int flushes(struct xf_report *r, struct xf_error *err)
 static int sections(struct xf_report *r, struct xf_error *err)
 {
 	static int (*const parts[])(struct xf_report *, struct xf_error *) = {capture, doubts,
-		xf_report_timeline, costliest, xf_report_histogram, xf_report_mechanisms, spurious,
-		flushes, xf_report_dirty, page_by_page};
+		xf_report_timeline, costliest, walks, xf_report_histogram, xf_report_mechanisms,
+		spurious, flushes, xf_report_dirty, page_by_page};
 	static const char *const headings[] = {NULL, "<h2 id=\"trust\">Can it be trusted?</h2>",
-		"<h2 id=\"forks\">Forks</h2>", NULL, "<h2 id=\"pages\">Page-table pages</h2>",
+		"<h2 id=\"forks\">Forks</h2>", NULL, NULL, "<h2 id=\"pages\">Page-table pages</h2>",
 		"<h2 id=\"cost\">Cost by mechanism</h2>",
 		"<h2 id=\"spurious\">Spurious faults</h2>", "<h2 id=\"flushes\">TLB flushes</h2>",
 		"<h2 id=\"dirty\">Log-dirty mode</h2>",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * xenfault forks, pages, spurious, processes, and flushes by fork: the rows of a view.  In: DB, filters.  Out: a table on
- * stdout.
+ * xenfault forks, pages, spurious, processes, walks, and flushes by fork: the rows of a view.
+ * In: DB, filters.  Out: a table on stdout.
  * Text shows what fits in 80 columns; CSV and JSON all columns of the view in order.
  */
 #include <math.h>
@@ -33,6 +33,7 @@ struct listing {
 /* an mmuext_op may be a flush or anything else */
 #define FLUSHES_SQL(n)	     "CASE reach WHEN 'unknown' THEN '<= ' ELSE '' END || " n
 #define PER_PTE_SQL(n, ptes) "CASE WHEN " ptes " THEN printf('%.3f', " n " * 1.0 / " ptes ") END"
+#define INSTRUCTION_SQL	     "ifnull(symbol, printf('0x%x', rip))"
 #define FORKS_ONLY	     " AND fork_id IS NOT NULL"
 #define MARK_SQL	     "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
 #define HEX_WIDTH	     18
@@ -97,6 +98,16 @@ static const struct text_column flush_text[] = {
 	{"avoided", {"avoided", NULL, 7, XF_CELL_INT}}, /* where Xen records them */
 };
 
+static const struct text_column walk_text[] = {
+	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"START", {"start", NULL, 13, XF_CELL_REAL}},
+	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
+	{"kind", {"kind", NULL, 6, XF_CELL_TEXT}},
+	{"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
+	{"ptes", {"ptes", NULL, 5, XF_CELL_INT}},
+	{INSTRUCTION_SQL, {"instruction", NULL, 26, XF_CELL_TEXT}},
+};
+
 #define CAUSE_WIDTH 17
 
 static const struct listing listings[] = {
@@ -133,6 +144,12 @@ static const struct listing listings[] = {
 		.text = process_text,
 		.ntext = sizeof(process_text) / sizeof(process_text[0]),
 		.by_process = true},
+	{.view = "walks",
+		.time = "tsc_start",
+		.order = "walk_id",
+		.us = "(tsc_end - tsc_start)",
+		.text = walk_text,
+		.ntext = sizeof(walk_text) / sizeof(walk_text[0])},
 };
 
 /* SELECT list of the text form, times in us where the frequency is known, else in cycles. */
@@ -334,6 +351,29 @@ static int print_flush_totals(sqlite3 *db, const char *where, bool recorded, str
 	return code;
 }
 
+/* Before the rows of walks: what each instruction did. */
+static int print_walk_totals(sqlite3 *db, const char *where, struct xf_error *err)
+{
+	static const struct xf_column columns[] = {
+		{"dom", NULL, 5, XF_CELL_TEXT},
+		{"kind", NULL, 6, XF_CELL_TEXT},
+		{"walks", NULL, 8, XF_CELL_INT},
+		{"pages", NULL, 8, XF_CELL_INT},
+		{"ptes", NULL, 8, XF_CELL_INT},
+		{"instruction", NULL, 36, XF_CELL_TEXT},
+	};
+	char *sql = sqlite3_mprintf(
+		"SELECT ifnull('d' || domid, '?'), kind, count(*), sum(pt_pages), sum(ptes),"
+		" %s FROM walks%s GROUP BY domid, kind, rip ORDER BY 5 DESC",
+		INSTRUCTION_SQL, where);
+	int code =
+		print(db, sql, columns, sizeof(columns) / sizeof(columns[0]), XF_FORMAT_TEXT, err);
+
+	if (!code)
+		puts("\nWalk by walk:\n");
+	return code;
+}
+
 /* A fork that does not exist is a mistake, not an empty table. */
 static int check_fork(sqlite3 *db, const struct xf_options *o, struct xf_error *err)
 {
@@ -474,6 +514,8 @@ static int print_list(sqlite3 *db, const struct listing *l, struct xf_options *o
 		text_columns[2].width = CAUSE_WIDTH;
 	if (!code && l->by_fork && text && !picked.n)
 		code = print_flush_totals(db, *where, whole, err);
+	if (!code && !strcmp(l->view, "walks") && text && !picked.n)
+		code = print_walk_totals(db, *where, err);
 	if (!code)
 		code = print(db,
 			sqlite3_mprintf("%s FROM %s%s%s ORDER BY %s LIMIT %lld", select, l->view,
@@ -542,6 +584,11 @@ static int run_processes(struct xf_options *options, struct xf_error *err)
 	return list(&listings[4], options, err);
 }
 
+static int run_walks(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[5], options, err);
+}
+
 static const struct xf_option list_options[] = {
 	XF_OPTS_ROWS,
 	XF_OPTS_COLUMNS,
@@ -568,3 +615,6 @@ const struct xf_command xf_cmd_spurious = {"spurious", "DB",
 
 const struct xf_command xf_cmd_processes = {
 	"processes", "DB", "who forked, by guests' own logs", list_options, 0, run_processes};
+
+const struct xf_command xf_cmd_walks = {"walks", "DB",
+	"walks through page tables that are no forks: page aging", list_options, 0, run_walks};

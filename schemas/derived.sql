@@ -52,6 +52,22 @@ CREATE TABLE sequence (
 	last_event  INTEGER NOT NULL
 );
 
+-- Walks through page tables that are no forks.
+CREATE TABLE walk (
+	walk_id     INTEGER PRIMARY KEY,
+	domid       INTEGER,
+	vcpu        INTEGER,
+	rip         INTEGER NOT NULL,
+	kind        TEXT NOT NULL,     -- aging: clears accessed bits
+	tsc_start   INTEGER NOT NULL,  -- first and last write, cycles
+	tsc_end     INTEGER NOT NULL,
+	pt_pages    INTEGER NOT NULL,  -- distinct page-table pages
+	ptes        INTEGER NOT NULL,  -- entries written
+	complete    INTEGER NOT NULL,
+	first_event INTEGER NOT NULL,
+	last_event  INTEGER NOT NULL
+);
+
 CREATE TABLE spurious_fault (
 	event_id    INTEGER PRIMARY KEY,
 	cause       TEXT NOT NULL,     -- reported, rehooked, raced

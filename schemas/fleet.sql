@@ -105,6 +105,14 @@ CREATE TABLE sequence (
 	PRIMARY KEY (host_id, sequence_id)
 ) WITHOUT ROWID;
 
+CREATE TABLE walk (
+	host_id INTEGER NOT NULL REFERENCES host, walk_id INTEGER NOT NULL, domid INTEGER, vcpu INTEGER,
+	rip INTEGER NOT NULL, kind TEXT NOT NULL, tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL,
+	pt_pages INTEGER NOT NULL, ptes INTEGER NOT NULL, complete INTEGER NOT NULL,
+	first_event INTEGER NOT NULL, last_event INTEGER NOT NULL,
+	PRIMARY KEY (host_id, walk_id)
+) WITHOUT ROWID;
+
 CREATE TABLE spurious_fault (
 	host_id INTEGER NOT NULL REFERENCES host, event_id INTEGER NOT NULL, cause TEXT NOT NULL,
 	other_vcpu INTEGER, other_event INTEGER, gap INTEGER, confidence TEXT NOT NULL,
@@ -259,6 +267,15 @@ SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.
 	q.faults, q.ptes, q.unhooks, q.rehooks, q.emulations, q.flushes, q.spurious, q.ended_by,
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q JOIN capture c ON c.host_id = q.host_id JOIN host h ON h.host_id = q.host_id;
+
+CREATE VIEW walks AS
+SELECT h.host, w.domid, w.vcpu, w.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = w.host_id AND s.rip = w.rip
+		AND s.domid IN (w.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	w.kind, w.tsc_start, w.tsc_end, w.pt_pages, w.ptes,
+	(w.tsc_end - w.tsc_start) * 1e6 / c.cpu_hz AS us,
+	w.complete, w.walk_id, w.first_event, w.last_event
+FROM walk w JOIN capture c ON c.host_id = w.host_id JOIN host h ON h.host_id = w.host_id;
 
 CREATE VIEW spurious_faults AS
 SELECT e.host, s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,

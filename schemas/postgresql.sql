@@ -151,6 +151,14 @@ CREATE TABLE sequence_rest PARTITION OF sequence DEFAULT;
 CREATE INDEX ON sequence (host_id, sequence_id);
 CREATE INDEX ON sequence (host_id, fork_id);
 
+CREATE TABLE walk (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	walk_id bigint NOT NULL, domid integer, vcpu integer, rip u64 NOT NULL, kind text NOT NULL,
+	tsc_start u64 NOT NULL, tsc_end u64 NOT NULL, pt_pages bigint NOT NULL, ptes bigint NOT NULL,
+	complete smallint NOT NULL, first_event bigint NOT NULL, last_event bigint NOT NULL,
+	PRIMARY KEY (host_id, walk_id)
+);
+
 CREATE TABLE spurious_fault (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	event_id bigint NOT NULL, cause text NOT NULL, other_vcpu integer, other_event bigint,
@@ -296,6 +304,7 @@ BEGIN
 	DELETE FROM symbol WHERE host_id = id;
 	DELETE FROM fork WHERE host_id = id;
 	DELETE FROM sequence WHERE host_id = id;
+	DELETE FROM walk WHERE host_id = id;
 	DELETE FROM spurious_fault WHERE host_id = id;
 	DELETE FROM flush WHERE host_id = id;
 	DELETE FROM tlb_flush WHERE host_id = id;
@@ -357,6 +366,15 @@ SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.
 	q.faults, q.ptes, q.unhooks, q.rehooks, q.emulations, q.flushes, q.spurious, q.ended_by,
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q JOIN capture c ON c.host_id = q.host_id JOIN host h ON h.host_id = q.host_id;
+
+CREATE VIEW walks AS
+SELECT h.host, w.domid, w.vcpu, w.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = w.host_id AND s.rip = w.rip
+		AND s.domid IN (w.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	w.kind, w.tsc_start, w.tsc_end, w.pt_pages, w.ptes,
+	us_between(w.tsc_start, w.tsc_end, c.cpu_hz) AS us,
+	w.complete, w.walk_id, w.first_event, w.last_event
+FROM walk w JOIN capture c ON c.host_id = w.host_id JOIN host h ON h.host_id = w.host_id;
 
 CREATE VIEW spurious_faults AS
 SELECT e.host, s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,

@@ -42,6 +42,16 @@ SELECT q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base,
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q;
 
+-- Walks through page tables that are no forks.
+CREATE VIEW walks AS
+SELECT w.domid, w.vcpu, w.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = w.rip AND s.domid IN (w.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	w.kind, w.tsc_start, w.tsc_end, w.pt_pages, w.ptes,
+	(w.tsc_end - w.tsc_start) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	w.complete, w.walk_id, w.first_event, w.last_event
+FROM walk w;
+
 -- CROSS: they are looked up in the events, however a query asks, and not the other way round.
 CREATE VIEW spurious_faults AS
 SELECT s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
