@@ -80,6 +80,8 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	int code = xf_fork_break(a, v, why);
 
 	if (!code)
+		code = xf_walk_end(a, v, false);
+	if (!code)
 		code = xf_sequence_end_run(a, v, why);
 	v->cut = why == XF_END_LOSS;
 	v->fork = NULL;
@@ -89,6 +91,7 @@ static int break_vcpu(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why)
 	v->spaces++; /* it may have loaded another one */
 	v->multicall_updates = 0;
 	v->loading = false;
+	v->pinning = 0;
 	v->maybe_pinned = 0;
 	xf_flush_take(a, v, NULL, 0);
 	xf_flush_take(a, v, NULL, 1);
@@ -217,6 +220,8 @@ static int page_fault(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_
 	if (!user_address(event))
 		return 0;
 	code = xf_spurious_fault(a, v, event);
+	if (!code)
+		code = xf_walk_end(a, v, true);
 	return code ? code : xf_fork_user_fault(a, v);
 }
 
@@ -229,13 +234,21 @@ static void remember(struct xf_map *set, uint64_t rip)
 		*slot = 1;
 }
 
+/* Is it of the kind that page aging makes: present, with the accessed bit clear, by no fork's instruction? */
+static bool ages(const struct xf_vcpu *v, const struct xf_event *event)
+{
+	return event->has & XF_HAS_PTE && event->pte & XF_PTE_PRESENT &&
+	       !(event->pte & XF_PTE_ACCESSED) && event->raw_id >> 16 == 0x020 &&
+	       event->has & XF_HAS_RIP && !xf_map_get(&v->domain->keepers, event->rip);
+}
+
 /*
  * Is the emulated write of the kind that a fork makes: present, and no longer writable?
  * Page aging and clear_refs write-protect nothing: they write an entry that was read-only, with its
  * accessed bit cleared.  Fork leaves that bit as it is, and nearly all of its entries were accessed: an
  * instruction is taken for fork's once it has left the bit set in such an entry.
  */
-static bool protects(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+static bool protects(struct xf_vcpu *v, const struct xf_event *event)
 {
 	struct xf_domain *d = v->domain;
 
@@ -249,13 +262,18 @@ static bool protects(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_e
 	/* an instruction that leaves entries writable elsewhere is not fork's */
 	if (xf_map_get(&d->writers, event->rip))
 		return false;
-	if (event->pte & XF_PTE_ACCESSED)
-		remember(&d->keepers, event->rip);
-	else if (!xf_map_get(&d->keepers, event->rip)) {
-		a->findings[XF_FINDING_AGING]++;
-		return false;
-	}
-	return true;
+	return event->pte & XF_PTE_ACCESSED || xf_map_get(&d->keepers, event->rip);
+}
+
+/* Notes a fork's instruction. */
+static int keeps_accessed(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_domain *d = v->domain;
+
+	if (!(event->pte & XF_PTE_ACCESSED) || xf_map_get(&d->keepers, event->rip))
+		return 0;
+	remember(&d->keepers, event->rip);
+	return xf_walk_was_fork(a, d, event->rip);
 }
 
 static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
@@ -268,8 +286,12 @@ static int emulate(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_eve
 
 	if (handles_fault(v, event)) {
 		code = xf_cow_break(a, v, write.page, slot, xf_pte_shift(event->raw_id));
-	} else if (protects(a, v, event)) {
-		code = xf_fork_write(a, v, &write, event, &fork);
+	} else if (protects(v, event)) {
+		code = keeps_accessed(a, v, event);
+		if (!code)
+			code = xf_fork_write(a, v, &write, event, &fork);
+	} else if (ages(v, event)) {
+		code = xf_walk_write(a, v, event);
 	}
 	if (!code)
 		code = xf_spurious_change(a, v, event);
@@ -394,7 +416,7 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 		v->fault_open = false;
 		xf_fork_task_switch(a, v, event);
 		xf_spurious_other(v, event);
-		return 0;
+		return xf_walk_end(a, v, true);
 	case XF_HYPERCALL:
 		xf_spurious_other(v, event);
 		return 0;
@@ -457,16 +479,20 @@ int xf_analyzer_event(
 
 	a->err = err;
 	a->event_id = event_id;
-	if (event->kind == XF_LOST)
-		return lost(a, event);
+	if (event->kind == XF_LOST) {
+		code = a->tlb ? xf_tlb_other(a, NULL, event) : 0;
+		return code ? code : lost(a, event);
+	}
 	/* what is concluded from stock Xen's records is concluded from these alone */
 	if (xf_record_is_point(event->raw_id))
-		return 0;
+		return xf_tlb_event(a, event);
 	v = vcpu_of(a, event);
 	if (!v)
 		return -XF_INTERNAL;
 	make_newest(a, v->domain);
-	code = ask_episodes(a, v, event);
+	code = a->tlb ? xf_tlb_other(a, v, event) : 0;
+	if (!code)
+		code = ask_episodes(a, v, event);
 	if (!code)
 		code = follow(a, v, event);
 	xf_fork_event(a, v, event);
@@ -491,6 +517,8 @@ static int finish_domain(struct xf_analyzer *a, struct xf_domain *d)
 		code = xf_fork_finish(a, d);
 	while (!code && xf_map_next(&d->vcpus, &cursor, &number, &value)) {
 		code = xf_sequence_end_run(a, (struct xf_vcpu *)(uintptr_t)value, XF_END_END);
+		if (!code)
+			code = xf_walk_end(a, (struct xf_vcpu *)(uintptr_t)value, false);
 		if (!code)
 			code = xf_spurious_finish(a, (struct xf_vcpu *)(uintptr_t)value);
 	}
@@ -519,6 +547,8 @@ int xf_analyzer_finish(struct xf_analyzer *a, struct xf_error *err)
 		code = finish_domain(a, (struct xf_domain *)(uintptr_t)value);
 	if (!code)
 		code = xf_flush_write(a, NULL);
+	if (!code)
+		code = xf_tlb_finish(a);
 	return code ? code : xf_analyzer_flush(a, err);
 }
 
@@ -540,6 +570,7 @@ static void free_domain(struct xf_analyzer *a, struct xf_domain *d)
 
 	while (xf_map_next(&d->vcpus, &cursor, &key, &value)) {
 		free(((struct xf_vcpu *)(uintptr_t)value)->run);
+		xf_walk_free((struct xf_vcpu *)(uintptr_t)value);
 		free((void *)(uintptr_t)value);
 	}
 	cursor = 0;
@@ -578,6 +609,7 @@ void xf_analyzer_free(struct xf_analyzer *a)
 	xf_map_free(&a->superpages);
 	xf_map_free(&a->cow);
 	xf_map_free(&a->cow_new);
+	xf_tlb_free(a);
 	free(a);
 }
 
@@ -604,10 +636,11 @@ int xf_analyze_clear(sqlite3 *db, struct xf_error *err)
 	int code = xf_db_exec(db,
 		"DROP TABLE IF EXISTS fork; DROP TABLE IF EXISTS sequence;"
 		"DROP TABLE IF EXISTS spurious_fault; DROP TABLE IF EXISTS finding;"
-		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS episode;"
+		"DROP TABLE IF EXISTS flush; DROP TABLE IF EXISTS tlb_flush;"
+		"DROP TABLE IF EXISTS tlb_interrupt; DROP TABLE IF EXISTS episode;"
 		"DROP TABLE IF EXISTS episode_round; DROP TABLE IF EXISTS episode_page;"
 		"DROP TABLE IF EXISTS episode_vcpu; DROP TABLE IF EXISTS fork_name;"
-		"DROP TABLE IF EXISTS guest_fork_found",
+		"DROP TABLE IF EXISTS guest_fork_found; DROP TABLE IF EXISTS walk",
 		err);
 
 	return code ? code : xf_db_exec(db, xf_sql_derived, err);

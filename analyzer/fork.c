@@ -438,6 +438,8 @@ int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event 
 	v->cut = false;
 	if (fork && !fork->suspended && fork->vcpu == v) {
 		fork->tsc_pin = event->tsc;
+		v->pinning = fork->id;
+		v->pins = 0;
 		v->not_suspended = true; /* large tables are pinned in several multicalls */
 		return end_fork(a, fork, XF_END_PIN);
 	}

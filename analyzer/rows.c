@@ -54,6 +54,16 @@ static const char *const sql[XF_STATEMENTS] = {
 	[XF_INSERT_EPISODE_VCPU] =
 		"INSERT OR REPLACE INTO episode_vcpu (episode_id, vcpu, fixups, cycles, recalcs,"
 		" recalc_cycles, paused) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_WALK] = "INSERT INTO walk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[XF_DELETE_WALKS] = "DELETE FROM walk WHERE rip = ? AND domid IS ?",
+	[XF_INSERT_TLB] =
+		"INSERT INTO tlb_flush (event_id, fork_id, domid, vcpu, cause, detail, reach, done, cpus,"
+		" remote, spared, frame, ipis, cycles) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[XF_INSERT_INTERRUPT] =
+		"INSERT INTO tlb_interrupt (event_id, flush, cycles) VALUES (?, ?, ?)",
+	[XF_FORGET_FLUSHES] = "UPDATE tlb_flush SET fork_id = NULL WHERE fork_id = ?",
+	[XF_MOVE_FLUSHES] = "UPDATE tlb_flush SET fork_id = ?2 WHERE fork_id = ?1",
+	[XF_ADD_FORK_FLUSH] = "UPDATE fork SET flushes = flushes + 1 WHERE fork_id = ?",
 	[XF_INSERT_FLUSH] = "INSERT INTO flush VALUES (?, ?, ?, ?, ?, ?)",
 	[XF_SET_COW] = "UPDATE fork SET cow_faults = ?2 WHERE fork_id = ?1",
 };
@@ -90,12 +100,14 @@ static const struct {
 	[XF_FINDING_FRAMES] = {"frames_uncounted",
 		"fixups in shadow mode whose page was not counted: more pages than fit in memory"},
 	[XF_FINDING_AGING] = {"aging",
-		"writes that cleared the accessed bit of read-only entries: memory is being reclaimed or its use"
-		" measured; they are no forks"},
+		"walks that clear accessed bits: memory is being reclaimed, or its use measured; they are no"
+		" forks (xenfault walks)"},
 	[XF_FINDING_IDLE_FORKS] = {"idle_forks",
 		"forks while no guest ran: the records of who runs are wrong or missing"},
 	[XF_FINDING_LOOP] = {"fault_loop",
 		"times a vCPU took the same fault over and over without progress"},
+	[XF_FINDING_FLUSH_IPI] = {"flush_ipi",
+		"flushes done for another CPU whose own record was not seen, or is later by its clock"},
 	[XF_FINDING_FLOATING] = {"floating",
 		"unsyncs and resyncs without a time of their own, see tsc_slack"},
 };
@@ -259,15 +271,28 @@ int xf_rows_findings(struct xf_analyzer *a)
 
 int xf_rows_forget_fork(struct xf_analyzer *a, int64_t fork_id)
 {
+	int code;
+
 	add(a->statements[XF_FORGET_FORK], 1, (uint64_t)fork_id);
-	return xf_rows_run(a, a->statements[XF_FORGET_FORK]);
+	code = xf_rows_run(a, a->statements[XF_FORGET_FORK]);
+	if (code || !a->tlb)
+		return code;
+	add(a->statements[XF_FORGET_FLUSHES], 1, (uint64_t)fork_id);
+	return xf_rows_run(a, a->statements[XF_FORGET_FLUSHES]);
 }
 
 int xf_rows_move_fork(struct xf_analyzer *a, int64_t from, int64_t to)
 {
+	int code;
+
 	add(a->statements[XF_MOVE_FORK], 1, (uint64_t)from);
 	add(a->statements[XF_MOVE_FORK], 2, (uint64_t)to);
-	return xf_rows_run(a, a->statements[XF_MOVE_FORK]);
+	code = xf_rows_run(a, a->statements[XF_MOVE_FORK]);
+	if (code || !a->tlb)
+		return code;
+	add(a->statements[XF_MOVE_FLUSHES], 1, (uint64_t)from);
+	add(a->statements[XF_MOVE_FLUSHES], 2, (uint64_t)to);
+	return xf_rows_run(a, a->statements[XF_MOVE_FLUSHES]);
 }
 
 int xf_rows_set_base(struct xf_analyzer *a, int64_t sequence_id, uint64_t va_base)
@@ -288,6 +313,44 @@ int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id)
 {
 	add(a->statements[XF_ADD_COW], 1, (uint64_t)sequence_id);
 	return xf_rows_run(a, a->statements[XF_ADD_COW]);
+}
+
+int xf_rows_tlb(struct xf_analyzer *a, const struct xf_rows_tlb *row)
+{
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_TLB];
+	int at = 1;
+
+	at = add(stmt, at, (uint64_t)row->event_id);
+	at = add_if(stmt, at, row->fork_id != 0, (uint64_t)row->fork_id);
+	at = add_if(stmt, at, row->has_owner, row->domid);
+	at = add_if(stmt, at, row->has_owner, row->vcpu);
+	at = add_text(stmt, at, row->cause);
+	sqlite3_bind_text(stmt, at++, row->detail, -1, SQLITE_TRANSIENT);
+	at = add_text(stmt, at, row->reach);
+	at = add(stmt, at, row->done);
+	at = add(stmt, at, row->cpus);
+	at = add(stmt, at, row->remote);
+	at = add_if(stmt, at, row->filtered, row->spared);
+	at = add_if(stmt, at, row->has_frame, row->frame);
+	at = add(stmt, at, row->ipis);
+	add_if(stmt, at, row->has_cycles, row->cycles);
+	return xf_rows_run(a, stmt);
+}
+
+int xf_rows_interrupt(struct xf_analyzer *a, int64_t event_id, int64_t flush, int64_t cycles)
+{
+	sqlite3_stmt *stmt = a->statements[XF_INSERT_INTERRUPT];
+
+	add(stmt, 1, (uint64_t)event_id);
+	add_if(stmt, 2, flush != 0, (uint64_t)flush);
+	add_if(stmt, 3, flush != 0, (uint64_t)cycles);
+	return xf_rows_run(a, stmt);
+}
+
+int xf_rows_add_fork_flush(struct xf_analyzer *a, int64_t fork_id)
+{
+	add(a->statements[XF_ADD_FORK_FLUSH], 1, (uint64_t)fork_id);
+	return xf_rows_run(a, a->statements[XF_ADD_FORK_FLUSH]);
 }
 
 int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,

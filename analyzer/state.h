@@ -156,6 +156,7 @@ struct xf_vcpu {
 	uint64_t split;	 /* region whose p2m entry of 2 MiB it split last, from 1; 0 = none since */
 	bool cut; /* a loss, or the start of the capture, and nothing since that shows a new beginning */
 	struct xf_sequence *run;     /* of emulated writes */
+	struct xf_walk *walk;	     /* that is no fork, NULL = none yet: walk.c */
 	struct xf_fork *fork;	     /* running or suspended here last */
 	uint64_t switches;	     /* task switches so far */
 	uint64_t spaces;	     /* address spaces loaded so far: xf_loads_space() */
@@ -171,6 +172,8 @@ struct xf_vcpu {
 	uint32_t fault_error;
 	int64_t fault_event;
 	uint64_t cr3;		    /* frame, 0 = unknown */
+	int64_t pinning;	    /* fork whose child it pins, with trace points; 0 = none */
+	unsigned pins;		    /* of top-level tables since */
 	unsigned multicall_updates; /* update_va_mapping calls in the current multicall */
 	bool unpinning;		    /* the current multicalls unpin page tables */
 	struct xf_flushes flushes[2][XF_REACHES]; /* by reason, of the hook record that follows */
@@ -262,6 +265,7 @@ enum xf_finding {
 	XF_FINDING_COW_GUESS,
 	XF_FINDING_FRAMES,
 	XF_FINDING_AGING,
+	XF_FINDING_FLUSH_IPI,
 	XF_FINDING_COUNT,
 };
 
@@ -284,6 +288,13 @@ enum xf_statement {
 	XF_INSERT_PAGE,
 	XF_MOVE_PAGES,
 	XF_INSERT_EPISODE_VCPU,
+	XF_INSERT_WALK,
+	XF_DELETE_WALKS,
+	XF_INSERT_TLB,
+	XF_INSERT_INTERRUPT,
+	XF_FORGET_FLUSHES,
+	XF_MOVE_FLUSHES,
+	XF_ADD_FORK_FLUSH,
 	XF_STATEMENTS,
 };
 
@@ -294,7 +305,7 @@ struct xf_analyzer {
 	struct xf_map losses;  /* pCPU -> TSC at which its last loss ended */
 	struct xf_map cow;     /* fork id -> COW breaks */
 	struct xf_map cow_new; /* fork id -> 1: the row does not know the latest of them */
-	int64_t next_fork, next_sequence, next_episode;
+	int64_t next_fork, next_sequence, next_episode, next_walk;
 	size_t nepisodes;		   /* open ones */
 	size_t frame_words;		   /* of their sets of frames */
 	uint64_t domctl;		   /* TSC of the last one, 0 = none */
@@ -306,6 +317,7 @@ struct xf_analyzer {
 	struct xf_map superpages;	   /* see hap.c */
 	int64_t event_id;		   /* the current event */
 	struct xf_vcpu *last;		   /* whose the event before it was, NULL = none */
+	struct xf_tlb *tlb; /* flushes as Xen records them, by pCPU: tlb.c; NULL = none recorded */
 	uint64_t findings[XF_FINDING_COUNT];
 	struct xf_flushes flushes[XF_CAUSES][XF_REACHES]; /* outside of forks */
 	struct xf_error *err;				  /* of the current call */
@@ -329,6 +341,20 @@ int xf_rows_set_cow(struct xf_analyzer *a, int64_t fork_id, uint64_t n);
 int xf_rows_add_sequence_spurious(struct xf_analyzer *a, int64_t sequence_id);
 int xf_rows_add_fork_spurious(struct xf_analyzer *a, int64_t fork_id);
 int xf_rows_add_cow(struct xf_analyzer *a, int64_t sequence_id);
+/* A flush that Xen recorded, as a row: the table tlb_flush. */
+struct xf_rows_tlb {
+	int64_t event_id, fork_id; /* 0 = no fork */
+	bool has_owner, done, filtered, has_frame, has_cycles;
+	uint32_t domid, vcpu;
+	const char *cause, *detail, *reach;
+	unsigned cpus, remote, spared, ipis;
+	uint64_t frame, cycles;
+};
+int xf_rows_tlb(struct xf_analyzer *a, const struct xf_rows_tlb *row);
+/* A CPU that the flush interrupted so many cycles after its record; flush 0 = by an unknown one. */
+int xf_rows_interrupt(struct xf_analyzer *a, int64_t event_id, int64_t flush, int64_t cycles);
+/* One more flush of a fork whose row is written. */
+int xf_rows_add_fork_flush(struct xf_analyzer *a, int64_t fork_id);
 int xf_rows_flush(struct xf_analyzer *a, int64_t fork_id, const char *mechanism,
 	enum xf_cause cause, enum xf_reach reach, const struct xf_flushes *f);
 /* One more page of a round: the event's frame, and its instruction; split: of a p2m entry of 2 MiB. */
@@ -383,6 +409,14 @@ int xf_fork_break(struct xf_analyzer *a, struct xf_vcpu *v, enum xf_end why);
 /* After a sequence of it was closed. */
 int xf_fork_settle(struct xf_analyzer *a, struct xf_fork *fork);
 int xf_fork_finish(struct xf_analyzer *a, struct xf_domain *d);
+
+/* walk.c: walks that are no forks.  A write that clears an accessed bit, of no fork and for no fault. */
+int xf_walk_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+/* Whatever walk the vCPU makes is over; whole: it was seen to end. */
+int xf_walk_end(struct xf_analyzer *a, struct xf_vcpu *v, bool whole);
+/* The instruction is one that forks use: what it did before was of forks too. */
+int xf_walk_was_fork(struct xf_analyzer *a, const struct xf_domain *d, uint64_t rip);
+void xf_walk_free(struct xf_vcpu *v);
 
 /* shadow.c: unsyncs and resyncs in an order in which pairs close */
 int xf_shadow_add(struct xf_analyzer *a, struct xf_vcpu *v, struct xf_fork *fork,
@@ -449,5 +483,12 @@ unsigned xf_flush_take(
 void xf_flush_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 int xf_flush_write(struct xf_analyzer *a, const struct xf_fork *fork);
 void xf_flush_add(struct xf_flushes (*to)[XF_REACHES], struct xf_flushes (*from)[XF_REACHES]);
+
+/* tlb.c: flushes as Xen itself records them */
+int xf_tlb_event(struct xf_analyzer *a, const struct xf_event *event);
+/* Any other event, which ends what was open on its pCPU; v NULL: of no vCPU. */
+int xf_tlb_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+int xf_tlb_finish(struct xf_analyzer *a);
+void xf_tlb_free(struct xf_analyzer *a);
 
 #endif

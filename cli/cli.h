@@ -43,6 +43,9 @@ int xf_open(sqlite3 **db, const char *path, struct xf_error *err);
 /* Opens the database that the options name as their first argument, and finds the domain of --domain. */
 int xf_open_for(sqlite3 **db, struct xf_options *options, struct xf_error *err);
 
+/* xenfault flushes without its own options: by fork, cause and reach. */
+int xf_list_flushes(struct xf_options *options, struct xf_error *err);
+
 /* The number of a domain that --domain names, into domid and vcpu; or a usage error. */
 int xf_find_domain(sqlite3 *db, struct xf_options *options, struct xf_error *err);
 

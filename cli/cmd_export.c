@@ -37,12 +37,17 @@ static const struct view {
 		"vcpu = :vcpu",
 		"event_id BETWEEN " FORK_OF("first_event") " AND " FORK_OF("last_event"),
 		"(tsc - (SELECT tsc_first FROM trace))"},
-	{"flushes", "fork_id, cause, reach",
+	{"walks", "walk_id", "tsc_end >= :from", "tsc_start <= :to", "domid = :domid",
+		"vcpu = :vcpu", NULL, "(tsc_end - tsc_start)"},
+	{"flushes", "fork_id, domid, cause, reach",
 		"fork_id IN (SELECT fork_id FROM forks WHERE tsc_start >= :from)",
-		"fork_id IN (SELECT fork_id FROM forks WHERE tsc_start <= :to)",
-		"fork_id IN (SELECT fork_id FROM forks WHERE domid = :domid)",
+		"fork_id IN (SELECT fork_id FROM forks WHERE tsc_start <= :to)", "domid = :domid",
 		"fork_id IN (SELECT fork_id FROM forks WHERE vcpu = :vcpu)", "fork_id = :fork",
-		NULL},
+		"cycles"},
+	{"tlb_flushes", "event_id", "tsc >= :from", "tsc <= :to", "domid = :domid", "vcpu = :vcpu",
+		"fork_id = :fork", "(tsc - (SELECT tsc_first FROM trace))"},
+	{"flush_ipis", "event_id", "tsc >= :from", "tsc <= :to", "domid = :domid", "vcpu = :vcpu",
+		"fork_id = :fork", "(tsc - (SELECT tsc_first FROM trace))"},
 	{"episodes", "episode_id", "tsc_end >= :from", "tsc_start <= :to", "domid = :domid", NULL,
 		NULL, "(tsc_end - tsc_start)"},
 	{"rounds", "episode_id, round", "tsc_end >= :from", "tsc_start <= :to", "domid = :domid",
@@ -261,6 +266,7 @@ static const struct format {
 	{"perfetto", xf_export_perfetto, false, NULL},
 	{"csv", xf_export_csv, false, NULL},
 	{"jsonl", xf_export_jsonl, false, NULL},
+	{"folded", xf_export_folded, false, NULL},
 	{"postgresql", to_postgresql, true, xf_sql_postgresql},
 };
 
@@ -355,8 +361,9 @@ static int run_export(struct xf_options *options, struct xf_error *err)
 static const struct xf_option export_options[] = {
 	XF_OPT_OUTPUT("FILE", "the file to write; default: standard output"),
 	XF_OPT_FORCE("FILE"),
-	{"to", 0, "FORMAT", "perfetto, csv, jsonl or postgresql (not a time here)",
-		XF_TEXT(struct xf_export_options, to_format), "perfetto csv jsonl postgresql"},
+	{"to", 0, "FORMAT", "perfetto, csv, jsonl, folded or postgresql (not a time here)",
+		XF_TEXT(struct xf_export_options, to_format),
+		"perfetto csv jsonl folded postgresql"},
 	{"view", 0, "NAME", "the view to write as csv or jsonl",
 		XF_TEXT(struct xf_export_options, view), XF_VIEWS},
 	XF_OPT_DOMAIN,
@@ -373,5 +380,6 @@ static const struct xf_option export_options[] = {
 	{0},
 };
 
-const struct xf_command xf_cmd_export = {"export", "DB", "CSV, JSON lines, Perfetto, PostgreSQL",
-	export_options, sizeof(struct xf_export_options), run_export};
+const struct xf_command xf_cmd_export = {"export", "DB",
+	"CSV, JSON lines, Perfetto, flame graphs, PostgreSQL", export_options,
+	sizeof(struct xf_export_options), run_export};

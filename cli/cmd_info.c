@@ -145,7 +145,10 @@ static int trust(sqlite3 *db, struct xf_error *err)
 			 err)) ||
 		(code = print_rows(db, "found",
 			 "SELECT printf('%9d  forks', count(*)) FROM fork UNION ALL"
-			 " SELECT printf('%9d  fault sequences of page-table pages', count(*)) FROM sequence",
+			 " SELECT printf('%9d  fault sequences of page-table pages', count(*)) FROM sequence UNION ALL"
+			 " SELECT printf('%9d  walks that are no forks: %d accessed bits cleared by %s',"
+			 " count(*), sum(ptes), ifnull(symbol, printf('0x%x', rip))) FROM walks"
+			 " GROUP BY domid, kind, rip",
 			 err)))
 		return code;
 	return 0;

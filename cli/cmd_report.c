@@ -199,6 +199,23 @@ static int pages_of_fork(
 	" cow_faults AS \"later COW#\", CASE complete WHEN 0 THEN 'cut ' ELSE '' END ||"                 \
 	" ifnull(doubt, '') AS doubt FROM forks"
 
+/* Where a guest's log names forks. */
+static int processes(struct xf_report *r, struct xf_error *err)
+{
+	int64_t named = 0;
+	int code = xf_db_int(r->db,
+		"SELECT EXISTS (SELECT 1 FROM guest_forks WHERE fork_id IS NOT NULL)", &named, err);
+
+	if (code || !named)
+		return code;
+	return xf_report_table(r, "Who forked, by the log of the guest's own kernel",
+		"SELECT coalesce(domain, 'd' || domid, '?') AS domain, ifnull(comm, 'not known') AS process,"
+		" pid AS \"pid#\", forks AS \"forks#\", cycles AS \"took@\", ptes AS \"entries#\","
+		" cow_faults AS \"later COW#\", silent AS \"silent forks#\", threads AS \"threads#\""
+		" FROM processes ORDER BY cycles DESC, pid LIMIT 40",
+		NULL, err);
+}
+
 static int costliest(struct xf_report *r, struct xf_error *err)
 {
 	char sql[640], sql_all[640], caption[80];
@@ -223,7 +240,17 @@ static int costliest(struct xf_report *r, struct xf_error *err)
 		code = xf_report_table(r, "Forks in order of time", sql_all, NULL, err);
 		fputs("</details>\n", r->file);
 	}
-	return code;
+	return code ? code : processes(r, err);
+}
+
+static int walks(struct xf_report *r, struct xf_error *err)
+{
+	return xf_report_table(r, "Walks through page tables that are no forks, by instruction",
+		"SELECT ifnull('d' || domid, '?') AS domain, ifnull(symbol, printf('0x%llx', rip)) AS"
+		" instruction, kind, count(*) AS \"walks#\", sum(pt_pages) AS \"pages#\","
+		" sum(ptes) AS \"entries#\", sum(tsc_end - tsc_start) AS \"took@\" FROM walks"
+		" GROUP BY domid, rip, kind ORDER BY sum(ptes) DESC LIMIT 20",
+		NULL, err);
 }
 
 static int page_by_page(struct xf_report *r, struct xf_error *err)
@@ -276,10 +303,10 @@ static int flushes(struct xf_report *r, struct xf_error *err)
 static int sections(struct xf_report *r, struct xf_error *err)
 {
 	static int (*const parts[])(struct xf_report *, struct xf_error *) = {capture, doubts,
-		xf_report_timeline, costliest, xf_report_histogram, xf_report_mechanisms, spurious,
-		flushes, xf_report_dirty, page_by_page};
+		xf_report_timeline, costliest, walks, xf_report_histogram, xf_report_mechanisms,
+		spurious, flushes, xf_report_dirty, page_by_page};
 	static const char *const headings[] = {NULL, "<h2 id=\"trust\">Can it be trusted?</h2>",
-		"<h2 id=\"forks\">Forks</h2>", NULL, "<h2 id=\"pages\">Page-table pages</h2>",
+		"<h2 id=\"forks\">Forks</h2>", NULL, NULL, "<h2 id=\"pages\">Page-table pages</h2>",
 		"<h2 id=\"cost\">Cost by mechanism</h2>",
 		"<h2 id=\"spurious\">Spurious faults</h2>", "<h2 id=\"flushes\">TLB flushes</h2>",
 		"<h2 id=\"dirty\">Log-dirty mode</h2>",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * xenfault forks, pages, spurious, flushes, processes: the rows of a view.  In: DB, filters.  Out: a table on
- * stdout.
+ * xenfault forks, pages, spurious, processes, walks, and flushes by fork: the rows of a view.
+ * In: DB, filters.  Out: a table on stdout.
  * Text shows what fits in 80 columns; CSV and JSON all columns of the view in order.
  */
 #include <math.h>
@@ -33,6 +33,7 @@ struct listing {
 /* an mmuext_op may be a flush or anything else */
 #define FLUSHES_SQL(n)	     "CASE reach WHEN 'unknown' THEN '<= ' ELSE '' END || " n
 #define PER_PTE_SQL(n, ptes) "CASE WHEN " ptes " THEN printf('%.3f', " n " * 1.0 / " ptes ") END"
+#define INSTRUCTION_SQL	     "ifnull(symbol, printf('0x%x', rip))"
 #define FORKS_ONLY	     " AND fork_id IS NOT NULL"
 #define MARK_SQL	     "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
 #define HEX_WIDTH	     18
@@ -40,21 +41,16 @@ struct listing {
 #define WHO_SQL		     "comm || ' ' || pid || ' > ' || child_pid"
 
 static const struct text_column fork_text[] = {
-	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}},
-	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}}, {VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
 	{"START", {"start", NULL, 13, XF_CELL_REAL}},
 	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
-	{"mechanism", {"by", NULL, 7, XF_CELL_TEXT}},
-	{"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
-	{"ptes", {"ptes", NULL, 6, XF_CELL_INT}},
-	{"faults", {"faults", NULL, 6, XF_CELL_INT}},
+	{"mechanism", {"by", NULL, 7, XF_CELL_TEXT}}, {"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
+	{"ptes", {"ptes", NULL, 6, XF_CELL_INT}}, {"faults", {"faults", NULL, 6, XF_CELL_INT}},
 	{"cow_faults", {"cow", NULL, 5, XF_CELL_INT}},
 	{"CASE WHEN doubt IS NOT NULL THEN '?' ELSE '' END || " MARK_SQL,
 		{"mark", "", 4, XF_CELL_TEXT}},
-	{WHO_SQL, {"who", NULL, 0, XF_CELL_TEXT}},
+	{WHO_SQL, {"who", NULL, 0, XF_CELL_TEXT}}, /* where a log names forks */
 };
-
-#define WHO_COLUMN (sizeof(fork_text) / sizeof(fork_text[0]) - 1) /* where a log names forks */
 
 static const struct text_column process_text[] = {
 	{"coalesce(domain, 'd' || domid, '?')", {"dom", NULL, 5, XF_CELL_TEXT}},
@@ -94,15 +90,25 @@ static const struct text_column spurious_text[] = {
 
 /* Of a fork: how often for each of its entries, which is what tells good from bad. */
 static const struct text_column flush_text[] = {
-	{"fork_id", {"fork", NULL, 6, XF_CELL_INT}},
-	{"mechanism", {"by", NULL, 9, XF_CELL_TEXT}},
-	{"cause", {"cause", NULL, 9, XF_CELL_TEXT}},
-	{"reach", {"reach", NULL, 7, XF_CELL_TEXT}},
+	{"fork_id", {"fork", NULL, 6, XF_CELL_INT}}, {"mechanism", {"by", NULL, 9, XF_CELL_TEXT}},
+	{"cause", {"cause", NULL, 9, XF_CELL_TEXT}}, {"reach", {"reach", NULL, 7, XF_CELL_TEXT}},
 	{FLUSHES_SQL("flushes"), {"flushes", NULL, 9, XF_CELL_INT}},
-	{"cpus", {"CPUs hit", NULL, 9, XF_CELL_INT}},
-	{"ptes", {"PTEs", NULL, 8, XF_CELL_INT}},
+	{"cpus", {"CPUs hit", NULL, 9, XF_CELL_INT}}, {"ptes", {"PTEs", NULL, 8, XF_CELL_INT}},
 	{PER_PTE_SQL("flushes", "ptes"), {"per PTE", NULL, 9, XF_CELL_INT}},
+	{"avoided", {"avoided", NULL, 7, XF_CELL_INT}}, /* where Xen records them */
 };
+
+static const struct text_column walk_text[] = {
+	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"START", {"start", NULL, 13, XF_CELL_REAL}},
+	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
+	{"kind", {"kind", NULL, 6, XF_CELL_TEXT}},
+	{"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
+	{"ptes", {"ptes", NULL, 5, XF_CELL_INT}},
+	{INSTRUCTION_SQL, {"instruction", NULL, 26, XF_CELL_TEXT}},
+};
+
+#define CAUSE_WIDTH 17
 
 static const struct listing listings[] = {
 	{.view = "forks",
@@ -125,7 +131,8 @@ static const struct listing listings[] = {
 		.ntext = sizeof(spurious_text) / sizeof(spurious_text[0])},
 	{.view = "flushes",
 		.time = "tsc_start",
-		.order = "fork_id, cause, reach",
+		.order = "fork_id, domid, cause, reach",
+		.us = "cycles",
 		.text = flush_text,
 		.ntext = sizeof(flush_text) / sizeof(flush_text[0]),
 		.by_fork = true},
@@ -137,6 +144,12 @@ static const struct listing listings[] = {
 		.text = process_text,
 		.ntext = sizeof(process_text) / sizeof(process_text[0]),
 		.by_process = true},
+	{.view = "walks",
+		.time = "tsc_start",
+		.order = "walk_id",
+		.us = "(tsc_end - tsc_start)",
+		.text = walk_text,
+		.ntext = sizeof(walk_text) / sizeof(walk_text[0])},
 };
 
 /* SELECT list of the text form, times in us where the frequency is known, else in cycles. */
@@ -208,8 +221,13 @@ static char *filters(
 	sqlite3_str *sql = sqlite3_str_new(NULL);
 
 	sqlite3_str_appendall(sql, " WHERE 1");
+	/* what Xen records names its domain outside of forks as well */
 	if (l->by_fork && any)
-		sqlite3_str_appendall(sql, " AND fork_id IN (SELECT fork_id FROM forks WHERE 1");
+		sqlite3_str_appendf(sql,
+			" AND (fork_id IS NULL AND domid = %d OR fork_id IN"
+			" (SELECT fork_id FROM forks WHERE 1",
+			o->vcpu < 0 && o->fork < 0 && !range->has_from && !range->has_to ? o->domid
+											 : -1);
 	if (o->domid >= 0)
 		sqlite3_str_appendf(sql, " AND domid = %d", o->domid);
 	if (o->vcpu >= 0)
@@ -222,7 +240,7 @@ static char *filters(
 	if (range->has_to)
 		sqlite3_str_appendf(sql, " AND %s <= %lld", l->time, (long long)range->to);
 	if (l->by_fork && any)
-		sqlite3_str_appendall(sql, ")");
+		sqlite3_str_appendall(sql, "))");
 	return sqlite3_str_finish(sql);
 }
 
@@ -304,27 +322,55 @@ static int print(sqlite3 *db, char *sql, const struct xf_column *columns, size_t
 }
 
 /* Before the rows of forks: all flushes by mechanism, cause and reach. */
-static int print_flush_totals(sqlite3 *db, const char *where, struct xf_error *err)
+static int print_flush_totals(sqlite3 *db, const char *where, bool recorded, struct xf_error *err)
 {
-	static const struct xf_column columns[] = {
+	const struct xf_column columns[] = {
 		{"by", NULL, 9, XF_CELL_TEXT},
-		{"cause", NULL, 9, XF_CELL_TEXT},
+		{"cause", NULL, recorded ? CAUSE_WIDTH : 9, XF_CELL_TEXT},
 		{"reach", NULL, 7, XF_CELL_TEXT},
 		{"flushes", NULL, 9, XF_CELL_INT},
 		{"CPUs hit", NULL, 9, XF_CELL_INT},
 		{"PTEs", NULL, 9, XF_CELL_INT},
 		{"per PTE", NULL, 9, XF_CELL_INT},
+		{"avoided", NULL, 7, XF_CELL_INT},
 	};
+	size_t n = sizeof(columns) / sizeof(columns[0]) - !recorded;
 	char *sql = sqlite3_mprintf(
 		"SELECT ifnull(mechanism, 'no fork') AS mechanism, cause, reach,"
-		" %s, sum(cpus), sum(ptes), %s FROM flushes%s GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
-		FLUSHES_SQL("sum(flushes)"), PER_PTE_SQL("sum(flushes)", "sum(ptes)"), where);
+		" %s, sum(cpus), sum(ptes), %s%s FROM flushes%s GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+		FLUSHES_SQL("sum(flushes)"), PER_PTE_SQL("sum(flushes)", "sum(ptes)"),
+		recorded ? ", sum(avoided)" : "", where);
+	int code = print(db, sql, columns, n, XF_FORMAT_TEXT, err);
+
+	if (!code && recorded)
+		puts("\nRecorded by Xen itself; avoided: its filter by timestamps left no CPU to flush.  Each one:\n"
+		     "--each; sums: --by.  Fork by fork:\n");
+	else if (!code)
+		puts("\nNot in the records: the commands of mmuext_op (<=: any of them may be a flush),\n"
+		     "flushes by Xen itself, and those it puts off.  Fork by fork:\n");
+	return code;
+}
+
+/* Before the rows of walks: what each instruction did. */
+static int print_walk_totals(sqlite3 *db, const char *where, struct xf_error *err)
+{
+	static const struct xf_column columns[] = {
+		{"dom", NULL, 5, XF_CELL_TEXT},
+		{"kind", NULL, 6, XF_CELL_TEXT},
+		{"walks", NULL, 8, XF_CELL_INT},
+		{"pages", NULL, 8, XF_CELL_INT},
+		{"ptes", NULL, 8, XF_CELL_INT},
+		{"instruction", NULL, 36, XF_CELL_TEXT},
+	};
+	char *sql = sqlite3_mprintf(
+		"SELECT ifnull('d' || domid, '?'), kind, count(*), sum(pt_pages), sum(ptes),"
+		" %s FROM walks%s GROUP BY domid, kind, rip ORDER BY 5 DESC",
+		INSTRUCTION_SQL, where);
 	int code =
 		print(db, sql, columns, sizeof(columns) / sizeof(columns[0]), XF_FORMAT_TEXT, err);
 
 	if (!code)
-		puts("\nNot in the records: the commands of mmuext_op (<=: any of them may be a flush),\n"
-		     "flushes by Xen itself, and those it puts off.  Fork by fork:\n");
+		puts("\nWalk by walk:\n");
 	return code;
 }
 
@@ -378,17 +424,19 @@ static int tell_no_pages(sqlite3 *db, struct xf_error *err)
 	return code ? code : xf_tell_hap(db, sequences ? XF_HAP_SOME_FORKS : XF_HAP_FORKS, err);
 }
 
-/* Is there something in the last column, which names forks? */
-static int leave_out_names(sqlite3 *db, const struct listing *l, size_t *n, struct xf_error *err)
+/* Is there something in the last column, which names forks, or counts what Xen avoided? */
+static int leave_out_last(sqlite3 *db, const struct listing *l, size_t *n, struct xf_error *err)
 {
-	int64_t names = 0;
+	const char *any = "SELECT EXISTS (SELECT 1 FROM guest_forks WHERE fork_id IS NOT NULL)";
+	int64_t found = 0;
 	int code = 0;
 
-	if (l->text != fork_text)
+	if (l->text == flush_text)
+		any = "SELECT EXISTS (SELECT 1 FROM tlb_flushes)";
+	else if (l->text != fork_text)
 		return 0;
-	code = xf_db_int(db, "SELECT EXISTS (SELECT 1 FROM guest_forks WHERE fork_id IS NOT NULL)",
-		&names, err);
-	*n = names ? *n : WHO_COLUMN;
+	code = xf_db_int(db, any, &found, err);
+	*n -= !found;
 	return code;
 }
 
@@ -447,7 +495,8 @@ static int print_list(sqlite3 *db, const struct listing *l, struct xf_options *o
 	size_t n = l->ntext;
 	char *select = NULL, *order = NULL;
 	bool text = o->format == XF_FORMAT_TEXT;
-	int code = leave_out_names(db, l, &n, err);
+	int code = leave_out_last(db, l, &n, err);
+	bool whole = n == l->ntext;
 
 	if (!code)
 		code = choose(db, l, o, hz, &picked, where, &order, err);
@@ -460,8 +509,13 @@ static int print_list(sqlite3 *db, const struct listing *l, struct xf_options *o
 	}
 	if (!code && !select)
 		code = xf_fail_nomem(err);
+	/* Xen's own causes have longer names */
+	if (columns == text_columns && l->text == flush_text && whole)
+		text_columns[2].width = CAUSE_WIDTH;
 	if (!code && l->by_fork && text && !picked.n)
-		code = print_flush_totals(db, *where, err);
+		code = print_flush_totals(db, *where, whole, err);
+	if (!code && !strcmp(l->view, "walks") && text && !picked.n)
+		code = print_walk_totals(db, *where, err);
 	if (!code)
 		code = print(db,
 			sqlite3_mprintf("%s FROM %s%s%s ORDER BY %s LIMIT %lld", select, l->view,
@@ -520,7 +574,7 @@ static int run_spurious(struct xf_options *options, struct xf_error *err)
 	return list(&listings[2], options, err);
 }
 
-static int run_flushes(struct xf_options *options, struct xf_error *err)
+int xf_list_flushes(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[3], options, err);
 }
@@ -528,6 +582,11 @@ static int run_flushes(struct xf_options *options, struct xf_error *err)
 static int run_processes(struct xf_options *options, struct xf_error *err)
 {
 	return list(&listings[4], options, err);
+}
+
+static int run_walks(struct xf_options *options, struct xf_error *err)
+{
+	return list(&listings[5], options, err);
 }
 
 static const struct xf_option list_options[] = {
@@ -554,8 +613,8 @@ const struct xf_command xf_cmd_pages = {"pages", "DB",
 const struct xf_command xf_cmd_spurious = {"spurious", "DB",
 	"faults that another vCPU's work made needless", list_options, 0, run_spurious};
 
-const struct xf_command xf_cmd_flushes = {"flushes", "DB",
-	"TLB flushes by mechanism, cause, reach and fork", list_of_fork_options, 0, run_flushes};
-
 const struct xf_command xf_cmd_processes = {
 	"processes", "DB", "who forked, by guests' own logs", list_options, 0, run_processes};
+
+const struct xf_command xf_cmd_walks = {"walks", "DB",
+	"walks through page tables that are no forks: page aging", list_options, 0, run_walks};

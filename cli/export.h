@@ -28,7 +28,7 @@ struct xf_export {
 
 typedef int xf_exporter(struct xf_export *x, struct xf_error *err);
 
-xf_exporter xf_export_csv, xf_export_jsonl, xf_export_perfetto;
+xf_exporter xf_export_csv, xf_export_jsonl, xf_export_perfetto, xf_export_folded;
 
 /*
  * SELECT of one view with the filters of the options, in the view's order: columns is its list, NULL

@@ -279,10 +279,10 @@ static int open_sources(struct perfetto *p, struct xf_error *err)
 		[FORK] = {"forks",
 			"tsc_start, domid, vcpu, " PCPU(
 				"forks") ", tsc_end, fork_id,"
-					 " 'fork ' || fork_id || " CUT
+					 " ifnull(comm || ': ', '') || 'fork ' || fork_id || " CUT
 					 ", fork_id, mechanism, pt_pages, ptes, faults,"
 					 " unhooks, rehooks, emulations, flushes, spurious, cow_faults, complete, symbol,"
-					 " doubt",
+					 " doubt, pid, comm, child_pid, domain",
 			NULL, "tsc_start, tsc_end DESC"},
 		[SEQUENCE] = {"pt_sequences",
 			"tsc_start, domid, vcpu, " PCPU(

@@ -20,6 +20,7 @@
 	X(pages)     \
 	X(events)    \
 	X(spurious)  \
+	X(walks)     \
 	X(flushes)   \
 	X(policy)    \
 	X(diff)      \

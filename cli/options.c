@@ -227,6 +227,17 @@ int xf_set_symbols(
 	return 0;
 }
 
+int xf_set_xen_symbols(
+	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
+{
+	struct xf_options *o = field;
+	int code = xf_set_symbols(option, field, value, err);
+
+	if (!code)
+		o->symbols[o->nsymbols - 1].domid = XF_SYMBOLS_XEN;
+	return code;
+}
+
 int xf_set_symbols_domain(
 	const struct xf_option *option, void *field, const char *value, struct xf_error *err)
 {
@@ -236,7 +247,7 @@ int xf_set_symbols_domain(
 	(void)option;
 	if (domid < 0)
 		return xf_fail(err, XF_USAGE, "--symbols-domain %s: it is dN, such as d0", value);
-	if (!o->nsymbols)
+	if (!o->nsymbols || o->symbols[o->nsymbols - 1].domid == XF_SYMBOLS_XEN)
 		return xf_fail(err, XF_USAGE,
 			"--symbols-domain stands behind the --symbols file that it is about");
 	o->symbols[o->nsymbols - 1].domid = domid;

@@ -25,9 +25,11 @@ struct xf_when {
 #define XF_MAX_SYMBOL_FILES 16
 #define XF_MAX_TEXTS	    16
 
+#define XF_SYMBOLS_XEN (-2)
+
 struct xf_symbol_file {
 	const char *path;
-	int domid;	 /* -1 = every domain */
+	int domid;	 /* -1 = every domain; XF_SYMBOLS_XEN */
 	uint64_t offset; /* added to each address of the file */
 };
 
@@ -108,8 +110,8 @@ xf_option_fn xf_set_flag, xf_set_text, xf_set_texts;
 xf_option_fn xf_set_choice; /* one of option->values */
 xf_option_fn xf_set_format, xf_set_when, xf_set_limit, xf_set_fork, xf_set_cpu_hz;
 /* These fill more than one field: theirs is the whole struct xf_options. */
-xf_option_fn xf_set_domain, xf_set_symbols, xf_set_symbols_domain, xf_set_kaslr_offset,
-	xf_set_guest;
+xf_option_fn xf_set_domain, xf_set_symbols, xf_set_xen_symbols, xf_set_symbols_domain,
+	xf_set_kaslr_offset, xf_set_guest;
 
 /* A whole number from 0 to limit, all of the text; negative if it is none. */
 int64_t xf_whole_number(const char *text, int64_t limit);
@@ -217,6 +219,8 @@ int64_t xf_whole_number(const char *text, int64_t limit);
 		xf_set_symbols, 0, NULL},                                                          \
 		{"symbols-domain", 0, "dN", "the --symbols before it is only for domain dN",       \
 			xf_set_symbols_domain, 0, NULL},                                           \
+		{"xen-symbols", 0, "FILE", "the hypervisor's: xen-syms, or what nm prints of it",  \
+			xf_set_xen_symbols, 0, NULL},                                              \
 	{                                                                                          \
 		"kaslr-offset", 0, "N", "added to the addresses of the --symbols before it",       \
 			xf_set_kaslr_offset, 0, NULL                                               \

@@ -10,6 +10,7 @@
 #include "cli/symbols.h"
 #include "collector/trace/doubt.h"
 #include "schemas/db.h"
+#include "schemas/xen.h"
 
 struct xf_namer {
 	int n;
@@ -53,12 +54,15 @@ const char *xf_namer_find(void *data, int domid, uint64_t rip, char *text, size_
 	struct xf_namer *namer = data;
 	uint64_t offset;
 
+	/* Xen's own text is mapped while any domain runs */
+	if (rip >= XF_XEN_TEXT && rip <= (XF_XEN_TEXT | UINT32_MAX))
+		domid = XF_SYMBOLS_XEN;
 	/* a file for this very domain comes before one for all */
 	for (int exact = 1; exact >= 0; exact--) {
-		for (int i = 0; i < namer->n; i++) {
+		for (int i = 0; i < namer->n && (exact || domid != XF_SYMBOLS_XEN); i++) {
 			const char *name;
 
-			if (namer->files[i].domid != (exact ? domid : -1) || (exact && domid < 0))
+			if (namer->files[i].domid != (exact ? domid : -1) || (exact && domid == -1))
 				continue;
 			name = xf_symbols_find(namer->files[i].symbols, rip, &offset);
 			if (!name)

@@ -52,6 +52,22 @@ CREATE TABLE sequence (
 	last_event  INTEGER NOT NULL
 );
 
+-- Walks through page tables that are no forks.
+CREATE TABLE walk (
+	walk_id     INTEGER PRIMARY KEY,
+	domid       INTEGER,
+	vcpu        INTEGER,
+	rip         INTEGER NOT NULL,
+	kind        TEXT NOT NULL,     -- aging: clears accessed bits
+	tsc_start   INTEGER NOT NULL,  -- first and last write, cycles
+	tsc_end     INTEGER NOT NULL,
+	pt_pages    INTEGER NOT NULL,  -- distinct page-table pages
+	ptes        INTEGER NOT NULL,  -- entries written
+	complete    INTEGER NOT NULL,
+	first_event INTEGER NOT NULL,
+	last_event  INTEGER NOT NULL
+);
+
 CREATE TABLE spurious_fault (
 	event_id    INTEGER PRIMARY KEY,
 	cause       TEXT NOT NULL,     -- reported, rehooked, raced
@@ -69,6 +85,30 @@ CREATE TABLE flush (
 	reach     TEXT NOT NULL,       -- address, all, unknown
 	flushes   INTEGER NOT NULL,
 	cpus      INTEGER              -- CPUs hit, summed; NULL = not recorded
+);
+
+-- TLB flushes as Xen itself records them (trace points of today's Xen).
+CREATE TABLE tlb_flush (
+	event_id INTEGER PRIMARY KEY,  -- of the flush; of the filter where that avoided it
+	fork_id  INTEGER,              -- NULL = outside of any fork
+	domid    INTEGER,              -- who was current
+	vcpu     INTEGER,
+	cause    TEXT NOT NULL,
+	detail   TEXT,                 -- of the cause
+	reach    TEXT NOT NULL,        -- address, range, all, global, none
+	done     INTEGER NOT NULL,     -- 0 = avoided: the filter by timestamps left no CPU
+	cpus     INTEGER NOT NULL,     -- that it is for
+	remote   INTEGER NOT NULL,     -- of these, others than its own
+	spared   INTEGER,              -- CPUs that the filter left out; NULL = it was not asked
+	frame    INTEGER,              -- page whose type changed
+	ipis     INTEGER NOT NULL,     -- CPUs seen to flush for it
+	cycles   INTEGER               -- to its end, or to the last of them; NULL = nothing tells
+);
+
+CREATE TABLE tlb_interrupt (
+	event_id INTEGER PRIMARY KEY,
+	flush    INTEGER,              -- event_id of the flush; NULL = unknown
+	cycles   INTEGER               -- since its record
 );
 
 -- A PV domain in shadow mode, as log-dirty mode makes it for a live migration.
@@ -152,4 +192,5 @@ CREATE TABLE finding (
 ) WITHOUT ROWID;
 
 CREATE INDEX episode_page_by_frame ON episode_page (episode_id, frame);
+CREATE INDEX tlb_flush_by_fork ON tlb_flush (fork_id);
 CREATE INDEX sequence_by_fork ON sequence (fork_id);

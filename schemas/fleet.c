@@ -34,8 +34,14 @@ static const struct xf_table tables[] = {
 		"sequence_id fork_id domid vcpu pt_page+ frame+ va_base+ mechanism tsc_start+ tsc_end+"
 		" tsc_slack faults ptes unhooks rehooks emulations flushes spurious ended_by complete"
 		" cow_faults first_event last_event"},
+	{"walk",
+		"walk_id domid vcpu rip+ kind tsc_start+ tsc_end+ pt_pages ptes complete first_event"
+		" last_event"},
 	{"spurious_fault", "event_id cause other_vcpu other_event gap confidence"},
 	{"flush", "fork_id mechanism cause reach flushes cpus"},
+	{"tlb_flush",
+		"event_id fork_id domid vcpu cause detail reach done cpus remote spared frame+ ipis cycles"},
+	{"tlb_interrupt", "event_id flush cycles"},
 	{"episode",
 		"episode_id domid tsc_start+ tsc_end+ fixups pages dirtied round_pages rounds faults"
 		" complete ended_by first_event last_event mechanism sure unread"},

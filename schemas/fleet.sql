@@ -105,6 +105,14 @@ CREATE TABLE sequence (
 	PRIMARY KEY (host_id, sequence_id)
 ) WITHOUT ROWID;
 
+CREATE TABLE walk (
+	host_id INTEGER NOT NULL REFERENCES host, walk_id INTEGER NOT NULL, domid INTEGER, vcpu INTEGER,
+	rip INTEGER NOT NULL, kind TEXT NOT NULL, tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL,
+	pt_pages INTEGER NOT NULL, ptes INTEGER NOT NULL, complete INTEGER NOT NULL,
+	first_event INTEGER NOT NULL, last_event INTEGER NOT NULL,
+	PRIMARY KEY (host_id, walk_id)
+) WITHOUT ROWID;
+
 CREATE TABLE spurious_fault (
 	host_id INTEGER NOT NULL REFERENCES host, event_id INTEGER NOT NULL, cause TEXT NOT NULL,
 	other_vcpu INTEGER, other_event INTEGER, gap INTEGER, confidence TEXT NOT NULL,
@@ -115,6 +123,20 @@ CREATE TABLE flush (
 	host_id INTEGER NOT NULL REFERENCES host, fork_id INTEGER, mechanism TEXT, cause TEXT NOT NULL,
 	reach TEXT NOT NULL, flushes INTEGER NOT NULL, cpus INTEGER
 );
+
+CREATE TABLE tlb_flush (
+	host_id INTEGER NOT NULL REFERENCES host, event_id INTEGER NOT NULL, fork_id INTEGER,
+	domid INTEGER, vcpu INTEGER, cause TEXT NOT NULL, detail TEXT, reach TEXT NOT NULL,
+	done INTEGER NOT NULL, cpus INTEGER NOT NULL, remote INTEGER NOT NULL, spared INTEGER,
+	frame INTEGER, ipis INTEGER NOT NULL, cycles INTEGER,
+	PRIMARY KEY (host_id, event_id)
+) WITHOUT ROWID;
+
+CREATE TABLE tlb_interrupt (
+	host_id INTEGER NOT NULL REFERENCES host, event_id INTEGER NOT NULL, flush INTEGER,
+	cycles INTEGER,
+	PRIMARY KEY (host_id, event_id)
+) WITHOUT ROWID;
 
 CREATE TABLE episode (
 	host_id INTEGER NOT NULL REFERENCES host, episode_id INTEGER NOT NULL, domid INTEGER,
@@ -246,6 +268,15 @@ SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q JOIN capture c ON c.host_id = q.host_id JOIN host h ON h.host_id = q.host_id;
 
+CREATE VIEW walks AS
+SELECT h.host, w.domid, w.vcpu, w.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = w.host_id AND s.rip = w.rip
+		AND s.domid IN (w.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	w.kind, w.tsc_start, w.tsc_end, w.pt_pages, w.ptes,
+	(w.tsc_end - w.tsc_start) * 1e6 / c.cpu_hz AS us,
+	w.complete, w.walk_id, w.first_event, w.last_event
+FROM walk w JOIN capture c ON c.host_id = w.host_id JOIN host h ON h.host_id = w.host_id;
+
 CREATE VIEW spurious_faults AS
 SELECT e.host, s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
 	s.other_vcpu, s.confidence, s.other_event, s.gap
@@ -254,9 +285,40 @@ FROM spurious_fault s JOIN host h ON h.host_id = s.host_id
 
 CREATE VIEW flushes AS
 SELECT h.host, f.fork_id, f.mechanism, f.cause, f.reach, f.flushes, f.cpus, k.ptes,
-	f.flushes * 1.0 / nullif(k.ptes, 0) AS flushes_per_pte
+	f.flushes * 1.0 / nullif(k.ptes, 0) AS flushes_per_pte,
+	CASE WHEN f.cause IN ('unhook', 'rehook') THEN 'exact' ELSE 'concluded' END AS basis,
+	NULL AS avoided, NULL AS ipis, NULL AS cycles, NULL AS us, k.domid
 FROM flush f JOIN host h ON h.host_id = f.host_id
-	LEFT JOIN fork k ON k.host_id = f.host_id AND k.fork_id = f.fork_id;
+	LEFT JOIN fork k ON k.host_id = f.host_id AND k.fork_id = f.fork_id
+WHERE f.cause <> 'hypercall' OR NOT EXISTS (SELECT 1 FROM tlb_flush t WHERE t.host_id = f.host_id)
+UNION ALL
+SELECT h.host, g.fork_id, k.mechanism, g.cause, g.reach, g.flushes, g.cpus, k.ptes,
+	g.flushes * 1.0 / nullif(k.ptes, 0), 'exact', g.avoided, g.ipis, g.cycles, g.cycles * 1e6 / c.cpu_hz, g.domid
+FROM (SELECT host_id, fork_id, domid, cause, reach, sum(done) AS flushes, sum(cpus) AS cpus,
+		sum(1 - done) AS avoided, sum(ipis) AS ipis, sum(cycles) AS cycles
+	FROM tlb_flush GROUP BY host_id, fork_id, domid, cause, reach) g
+	JOIN host h ON h.host_id = g.host_id JOIN capture c ON c.host_id = g.host_id
+	LEFT JOIN fork k ON k.host_id = g.host_id AND k.fork_id = g.fork_id;
+
+CREATE VIEW tlb_flushes AS
+SELECT h.host, f.event_id, e.tsc, (e.tsc - c.tsc_first) * 1e6 / c.cpu_hz AS us,
+	p.pcpu, f.domid, f.vcpu, f.fork_id, f.cause, f.detail, f.reach, f.done, e.va, f.frame, f.cpus,
+	f.remote, f.spared, f.ipis, f.cycles, f.cycles * 1e6 / c.cpu_hz AS us_taken,
+	CASE WHEN f.done = 1 THEN e.arg2 END AS cpu_mask, e.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = e.host_id AND s.rip = e.rip
+		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol
+FROM tlb_flush f JOIN event e ON e.host_id = f.host_id AND e.event_id = f.event_id
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id;
+
+CREATE VIEW flush_ipis AS
+SELECT h.host, i.event_id, e.tsc, (e.tsc - c.tsc_first) * 1e6 / c.cpu_hz AS us,
+	p.pcpu, p.domid, p.vcpu, i.flush, i.cycles, f.domid AS by_domid, f.vcpu AS by_vcpu, f.fork_id,
+	f.cause
+FROM tlb_interrupt i JOIN event e ON e.host_id = i.host_id AND e.event_id = i.event_id
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = i.host_id JOIN host h ON h.host_id = i.host_id
+	LEFT JOIN tlb_flush f ON f.host_id = i.host_id AND f.event_id = i.flush;
 
 CREATE VIEW losses AS
 SELECT h.host, l.pcpu, l.tsc_first, l.tsc_last, l.lost, l.domid, l.vcpu

@@ -151,6 +151,14 @@ CREATE TABLE sequence_rest PARTITION OF sequence DEFAULT;
 CREATE INDEX ON sequence (host_id, sequence_id);
 CREATE INDEX ON sequence (host_id, fork_id);
 
+CREATE TABLE walk (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	walk_id bigint NOT NULL, domid integer, vcpu integer, rip u64 NOT NULL, kind text NOT NULL,
+	tsc_start u64 NOT NULL, tsc_end u64 NOT NULL, pt_pages bigint NOT NULL, ptes bigint NOT NULL,
+	complete smallint NOT NULL, first_event bigint NOT NULL, last_event bigint NOT NULL,
+	PRIMARY KEY (host_id, walk_id)
+);
+
 CREATE TABLE spurious_fault (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	event_id bigint NOT NULL, cause text NOT NULL, other_vcpu integer, other_event bigint,
@@ -164,6 +172,20 @@ CREATE TABLE flush (
 	flushes bigint NOT NULL, cpus bigint
 );
 CREATE INDEX ON flush (host_id, fork_id);
+
+CREATE TABLE tlb_flush (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	event_id bigint NOT NULL, fork_id bigint, domid integer, vcpu integer, cause text NOT NULL,
+	detail text, reach text NOT NULL, done smallint NOT NULL, cpus bigint NOT NULL,
+	remote bigint NOT NULL, spared bigint, frame u64, ipis bigint NOT NULL, cycles bigint,
+	PRIMARY KEY (host_id, event_id)
+);
+
+CREATE TABLE tlb_interrupt (
+	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
+	event_id bigint NOT NULL, flush bigint, cycles bigint,
+	PRIMARY KEY (host_id, event_id)
+);
 
 CREATE TABLE episode (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
@@ -282,8 +304,11 @@ BEGIN
 	DELETE FROM symbol WHERE host_id = id;
 	DELETE FROM fork WHERE host_id = id;
 	DELETE FROM sequence WHERE host_id = id;
+	DELETE FROM walk WHERE host_id = id;
 	DELETE FROM spurious_fault WHERE host_id = id;
 	DELETE FROM flush WHERE host_id = id;
+	DELETE FROM tlb_flush WHERE host_id = id;
+	DELETE FROM tlb_interrupt WHERE host_id = id;
 	DELETE FROM episode WHERE host_id = id;
 	DELETE FROM episode_round WHERE host_id = id;
 	DELETE FROM episode_page WHERE host_id = id;
@@ -342,6 +367,15 @@ SELECT h.host, q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q JOIN capture c ON c.host_id = q.host_id JOIN host h ON h.host_id = q.host_id;
 
+CREATE VIEW walks AS
+SELECT h.host, w.domid, w.vcpu, w.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = w.host_id AND s.rip = w.rip
+		AND s.domid IN (w.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	w.kind, w.tsc_start, w.tsc_end, w.pt_pages, w.ptes,
+	us_between(w.tsc_start, w.tsc_end, c.cpu_hz) AS us,
+	w.complete, w.walk_id, w.first_event, w.last_event
+FROM walk w JOIN capture c ON c.host_id = w.host_id JOIN host h ON h.host_id = w.host_id;
+
 CREATE VIEW spurious_faults AS
 SELECT e.host, s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
 	s.other_vcpu, s.confidence, s.other_event, s.gap
@@ -350,9 +384,40 @@ FROM spurious_fault s JOIN host h ON h.host_id = s.host_id
 
 CREATE VIEW flushes AS
 SELECT h.host, f.fork_id, f.mechanism, f.cause, f.reach, f.flushes, f.cpus, k.ptes,
-	f.flushes::float8 / nullif(k.ptes, 0)::float8 AS flushes_per_pte
+	f.flushes::float8 / nullif(k.ptes, 0)::float8 AS flushes_per_pte,
+	CASE WHEN f.cause IN ('unhook', 'rehook') THEN 'exact' ELSE 'concluded' END AS basis,
+	NULL::bigint AS avoided, NULL::bigint AS ipis, NULL::bigint AS cycles, NULL::float8 AS us, k.domid
 FROM flush f JOIN host h ON h.host_id = f.host_id
-	LEFT JOIN fork k ON k.host_id = f.host_id AND k.fork_id = f.fork_id;
+	LEFT JOIN fork k ON k.host_id = f.host_id AND k.fork_id = f.fork_id
+WHERE f.cause <> 'hypercall' OR NOT EXISTS (SELECT 1 FROM tlb_flush t WHERE t.host_id = f.host_id)
+UNION ALL
+SELECT h.host, g.fork_id, k.mechanism, g.cause, g.reach, g.flushes, g.cpus, k.ptes,
+	g.flushes::float8 / nullif(k.ptes, 0)::float8, 'exact', g.avoided, g.ipis, g.cycles, g.cycles::float8 * 1e6 / c.cpu_hz, g.domid
+FROM (SELECT host_id, fork_id, domid, cause, reach, sum(done)::bigint AS flushes, sum(cpus)::bigint AS cpus,
+		sum(1 - done)::bigint AS avoided, sum(ipis)::bigint AS ipis, sum(cycles)::bigint AS cycles
+	FROM tlb_flush GROUP BY host_id, fork_id, domid, cause, reach) g
+	JOIN host h ON h.host_id = g.host_id JOIN capture c ON c.host_id = g.host_id
+	LEFT JOIN fork k ON k.host_id = g.host_id AND k.fork_id = g.fork_id;
+
+CREATE VIEW tlb_flushes AS
+SELECT h.host, f.event_id, e.tsc, us_between(c.tsc_first, e.tsc, c.cpu_hz) AS us,
+	p.pcpu, f.domid, f.vcpu, f.fork_id, f.cause, f.detail, f.reach, f.done, e.va, f.frame, f.cpus,
+	f.remote, f.spared, f.ipis, f.cycles, f.cycles::float8 * 1e6 / c.cpu_hz AS us_taken,
+	CASE WHEN f.done = 1 THEN e.arg2 END AS cpu_mask, e.rip,
+	(SELECT s.name FROM symbol s WHERE s.host_id = e.host_id AND s.rip = e.rip
+		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol
+FROM tlb_flush f JOIN event e ON e.host_id = f.host_id AND e.event_id = f.event_id
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id;
+
+CREATE VIEW flush_ipis AS
+SELECT h.host, i.event_id, e.tsc, us_between(c.tsc_first, e.tsc, c.cpu_hz) AS us,
+	p.pcpu, p.domid, p.vcpu, i.flush, i.cycles, f.domid AS by_domid, f.vcpu AS by_vcpu, f.fork_id,
+	f.cause
+FROM tlb_interrupt i JOIN event e ON e.host_id = i.host_id AND e.event_id = i.event_id
+	JOIN event_place p ON p.host_id = e.host_id AND p.place = e.place
+	JOIN capture c ON c.host_id = i.host_id JOIN host h ON h.host_id = i.host_id
+	LEFT JOIN tlb_flush f ON f.host_id = i.host_id AND f.event_id = i.flush;
 
 CREATE VIEW losses AS
 SELECT h.host, l.pcpu, l.tsc_first, l.tsc_last, l.lost, l.domid, l.vcpu

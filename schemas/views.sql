@@ -42,17 +42,60 @@ SELECT q.sequence_id, q.fork_id, q.domid, q.vcpu, q.pt_page, q.frame, q.va_base,
 	q.complete, q.tsc_slack, q.cow_faults, q.first_event, q.last_event
 FROM sequence q;
 
+-- Walks through page tables that are no forks.
+CREATE VIEW walks AS
+SELECT w.domid, w.vcpu, w.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = w.rip AND s.domid IN (w.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol,
+	w.kind, w.tsc_start, w.tsc_end, w.pt_pages, w.ptes,
+	(w.tsc_end - w.tsc_start) * 1e6 / (SELECT cpu_hz FROM capture) AS us,
+	w.complete, w.walk_id, w.first_event, w.last_event
+FROM walk w;
+
 -- CROSS: they are looked up in the events, however a query asks, and not the other way round.
 CREATE VIEW spurious_faults AS
 SELECT s.event_id, e.tsc, e.us, e.domid, e.vcpu, e.va, e.rip, e.symbol, e.error_code, s.cause,
 	s.other_vcpu, s.confidence, s.other_event, s.gap
 FROM spurious_fault s CROSS JOIN events e ON e.event_id = s.event_id;
 
--- One row per fork, cause and reach.  flushes_per_pte: of the fork's changed entries.
+-- One row per fork, cause and reach.  flushes_per_pte: of the fork's changed entries.  Where Xen's own
+-- flushes are recorded (exact), what a mmuext_op may have flushed is not guessed.
 CREATE VIEW flushes AS
 SELECT f.fork_id, f.mechanism, f.cause, f.reach, f.flushes, f.cpus, k.ptes,
-	f.flushes * 1.0 / nullif(k.ptes, 0) AS flushes_per_pte
-FROM flush f LEFT JOIN fork k ON k.fork_id = f.fork_id;
+	f.flushes * 1.0 / nullif(k.ptes, 0) AS flushes_per_pte,
+	CASE WHEN f.cause IN ('unhook', 'rehook') THEN 'exact' ELSE 'concluded' END AS basis,
+	NULL AS avoided, NULL AS ipis, NULL AS cycles, NULL AS us, k.domid
+FROM flush f LEFT JOIN fork k ON k.fork_id = f.fork_id
+WHERE f.cause <> 'hypercall' OR NOT EXISTS (SELECT 1 FROM tlb_flush)
+UNION ALL
+SELECT g.fork_id, k.mechanism, g.cause, g.reach, g.flushes, g.cpus, k.ptes,
+	g.flushes * 1.0 / nullif(k.ptes, 0), 'exact', g.avoided, g.ipis, g.cycles,
+	g.cycles * 1e6 / (SELECT cpu_hz FROM capture), g.domid
+FROM (SELECT fork_id, domid, cause, reach, sum(done) AS flushes, sum(cpus) AS cpus,
+		sum(1 - done) AS avoided, sum(ipis) AS ipis, sum(cycles) AS cycles
+	FROM tlb_flush GROUP BY fork_id, domid, cause, reach) g
+	LEFT JOIN fork k ON k.fork_id = g.fork_id;
+
+-- Each flush that Xen recorded, and each that its filter avoided (done = 0).
+CREATE VIEW tlb_flushes AS
+SELECT f.event_id, e.tsc, (e.tsc - (SELECT tsc_first FROM capture)) * 1e6 / (SELECT cpu_hz FROM capture)
+		AS us,
+	p.pcpu, f.domid, f.vcpu, f.fork_id, f.cause, f.detail, f.reach, f.done, e.va, f.frame, f.cpus,
+	f.remote, f.spared, f.ipis, f.cycles,
+	f.cycles * 1e6 / (SELECT cpu_hz FROM capture) AS us_taken,
+	CASE WHEN f.done = 1 THEN e.arg2 END AS cpu_mask, e.rip,
+	(SELECT s.name FROM symbol s WHERE s.rip = e.rip AND s.domid IN (f.domid, -1)
+		ORDER BY s.domid DESC LIMIT 1) AS symbol
+FROM tlb_flush f CROSS JOIN event e ON e.event_id = f.event_id JOIN event_place p ON p.place = e.place;
+
+-- Each time a CPU was interrupted by another one's flush: who ran there, and who asked for it.
+CREATE VIEW flush_ipis AS
+SELECT i.event_id, e.tsc, (e.tsc - (SELECT tsc_first FROM capture)) * 1e6 / (SELECT cpu_hz FROM capture)
+		AS us,
+	p.pcpu, p.domid, p.vcpu, i.flush, i.cycles, f.domid AS by_domid, f.vcpu AS by_vcpu, f.fork_id,
+	f.cause
+FROM tlb_interrupt i CROSS JOIN event e ON e.event_id = i.event_id JOIN event_place p ON p.place = e.place
+	LEFT JOIN tlb_flush f ON f.event_id = i.flush;
 
 CREATE VIEW losses AS
 SELECT pcpu, tsc_first, tsc_last, lost, domid, vcpu FROM loss;

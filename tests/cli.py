@@ -21,7 +21,7 @@ HZ = 2445400000
 ADDRESSES = {"va", "pt_page", "rip", "pte", "va_base"}
 # commands that list a view
 LISTS = {"forks": "forks", "pages": "pt_sequences", "events": "events",
-         "spurious": "spurious_faults", "flushes": "flushes"}
+         "spurious": "spurious_faults", "walks": "walks", "flushes": "flushes"}
 commands = re.findall(r"^  ([a-z]+) ", run("help").stdout, re.M)
 LISTS = {command: view for command, view in LISTS.items() if command in commands}
 FACTS = ("event", "event_place", "event_type", "event_late", "event_kind", "loss", "record_count",
@@ -252,7 +252,8 @@ def _():
 @case("the stock sqlite3 shell reads every view")
 def _():
     for view in ("trace", *LISTS.values(), "losses"):
-        done = subprocess.run(["sqlite3", database_path("wtpt-smp"), f"SELECT * FROM {view} LIMIT 3"],
+        target = database_path("reclaim" if view == "walks" else "wtpt-smp")
+        done = subprocess.run(["sqlite3", target, f"SELECT * FROM {view} LIMIT 3"],
                               capture_output=True, text=True, check=True)
         equal(done.stderr, "", view)
         assert done.stdout or view == "losses", view

@@ -13,7 +13,7 @@ from lib import TOP, WORK, XENFAULT, case, database, database_path, equal, finis
 from postgres import Server
 import synth
 
-VIEWS = ("trace", "events", "forks", "pt_sequences", "spurious_faults", "flushes", "losses",
+VIEWS = ("trace", "events", "forks", "pt_sequences", "walks", "spurious_faults", "flushes", "losses",
          "episodes", "rounds", "episode_forks",
          "dirty", "dirty_rounds", "episode_vcpus", "npfs", "mmio", "pcpus", "gaps", "processes", "guest_logs",
          "guest_forks", "guest_tasks", "guest_runs", "domains")
@@ -261,6 +261,7 @@ def postgres_cases(server):
             else:
                 # NULLs sort differently
                 keys = {"trace": "source", "forks": "fork_id", "pt_sequences": "sequence_id",
+                        "walks": "walk_id",
                         "spurious_faults": "event_id", "losses": "pcpu, tsc_last",
                         "flushes": "coalesce(fork_id, 0), cause, reach", "episodes": "episode_id",
                         "rounds": "episode_id, round", "episode_forks": "pt_pages, ptes_per_page",

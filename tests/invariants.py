@@ -19,6 +19,11 @@ INVARIANTS = {
         f" LEFT JOIN pt_sequences q USING (fork_id) GROUP BY f.fork_id HAVING f.{column} <> pages"
     for column in ADDED}
 INVARIANTS.update({
+    # a hook's flushes belong to a page; those that today's Xen records, only to the fork
+    "flushes of a fork are the sum over its pages":
+        "SELECT f.fork_id, f.flushes, (SELECT total(q.flushes) FROM pt_sequences q WHERE q.fork_id = f.fork_id)"
+        " + (SELECT count(*) FROM tlb_flushes t WHERE t.fork_id = f.fork_id AND t.done) AS all_of_it"
+        " FROM forks f WHERE f.flushes <> all_of_it",
     "the COW faults of a fork's pages are among the fork's":
         "SELECT f.fork_id, f.cow_faults, total(q.cow_faults) AS pages FROM forks f"
         " JOIN pt_sequences q USING (fork_id) GROUP BY f.fork_id HAVING f.cow_faults < pages",

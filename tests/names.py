@@ -3,6 +3,7 @@
 """Forks named by the log of the guest's own kernel.  In: traces, logs.  Out: cases."""
 import csv
 import io
+import json
 import os
 import re
 import resource
@@ -152,6 +153,29 @@ def _():
     result = run("processes", database_path("dom0-crowd"))
     check("--guest" in result.stderr, "why there are no names")
     check("who" not in run("forks", database_path("dom0-crowd")).stdout, "no column without names")
+    db.close()
+
+
+@case("report, Perfetto and folded stacks have the names")
+def _():
+    db, _ = named("dom0-shell", log_of("named", [line.replace(b" sh-", b"a;b-").replace(b"comm=sh ", b"comm=a;b ")
+                                                 for line in lines_of("dom0-shell")]))
+    path = os.path.join(WORK, "named.db")
+    page = run("report", "-o", "-", path).stdout
+    check("Who forked" in page and "<td>a;b</td>" in page, "the report")
+    check("Who forked" not in run("report", "-o", "-", database_path("dom0-shell")).stdout, "without names")
+    slices = [event for event in json.loads(run("export", "--to", "perfetto", path).stdout)["traceEvents"]
+              if "child_pid" in event.get("args", {})]
+    equal({event["args"]["fork_id"]: event["args"]["child_pid"] for event in slices},
+          {fork: who[2] for fork, who in TRUTH["dom0-shell"].items()}, "slices")
+    check(all(event["name"].startswith(event["args"]["comm"] + ": fork ") for event in slices), "their names")
+    total, known = 0, {"a:b", "process not known"} | {who[1] for who in TRUTH["dom0-shell"].values()}
+    for line in run("export", "--to", "folded", path).stdout.splitlines():
+        stack, cycles = line.rsplit(" ", 1)
+        domain, process, function = stack.split(";")
+        check(domain == "d0" and process in known and function, line)
+        total += int(cycles)
+    equal(total, db.one("SELECT sum(tsc_end - tsc_start) FROM forks"), "cycles")
     db.close()
 
 

@@ -22,6 +22,10 @@ SYSCTL = 35
 TYPE_CHANGE = 6
 
 
+def flush(flags, va, cpus, who, mask, caller=0x40001234):
+    return (flags, *synth.pair(va), cpus, who, mask, caller)
+
+
 def between_readings(db):
     """Between which events the counters ran: xenperf makes two sysctls, the second one reads them."""
     calls = [row[0] for row in db.execute(
@@ -66,8 +70,119 @@ for trace in ("points-forks", "points-grant", "points-smp"):
     case(f"{trace}: an interrupt for each CPU flushed")(lambda trace=trace: check_interrupts(trace))
 
 
-def flush(flags, va, cpus, who, mask, caller=0x40001234):
-    return (flags, *synth.pair(va), cpus, who, mask, caller)
+def check_flushes(name):
+    """What was flushed and avoided, by the rows: Xen counts a flush for each type change that is not avoided."""
+    db = database(name)
+    window = between_readings(db)
+    done, avoided = db.execute(
+        "SELECT sum(done), sum(1 - done) FROM tlb_flushes WHERE cause = 'type_change'"
+        " AND event_id BETWEEN ? AND ?", window).fetchone()
+    near(done, XENPERF[name][3], "flushes by type change")
+    filters = db.execute(
+        "SELECT sum(arg1 & 0xffff > 0 AND arg1 >> 16 & 0xffff = 0), sum(arg1 >> 16 & 0xffff > 0) FROM events"
+        " WHERE kind = 'flush_filter' AND arg1 >> 48 & 255 = 6 AND event_id BETWEEN ? AND ?", window).fetchone()
+    equal((avoided, done), filters, "avoided, and left some CPU, by the filter's own records")
+    equal(db.one("SELECT count(*) FROM tlb_flushes WHERE done = 1"), db.kinds()["flush"], "a row for each")
+    equal(db.one("SELECT count(*) FROM flush_ipis"), db.kinds().get("flush_ipi", 0), "a row for each IPI")
+    equal(db.one("SELECT count(*) FROM flush_ipis WHERE flush IS NULL"), 0, "whose flush is unknown")
+    equal(db.execute("SELECT sum(flushes), sum(avoided), sum(ipis), sum(cpus) FROM flushes WHERE basis = 'exact'")
+          .fetchall(), db.execute("SELECT sum(done), sum(1 - done), sum(ipis), sum(cpus) FROM tlb_flushes")
+          .fetchall(), "the sums of flushes")
+    equal(db.one("SELECT count(*) FROM flushes WHERE cause = 'hypercall'"), 0, "guesses beside records")
+    equal(db.execute("SELECT fork_id, flushes FROM forks").fetchall(), db.execute(
+        "SELECT k.fork_id, count(f.event_id) FROM forks k LEFT JOIN tlb_flushes f ON f.fork_id = k.fork_id"
+        " AND f.done GROUP BY 1").fetchall(), "flushes of forks")
+    # a page that becomes a page table is validated as one next
+    equal(db.one("SELECT count(*) FROM tlb_flushes WHERE detail LIKE 'writable to L_' AND frame IS NULL"), 0,
+          "pages without a name")
+    check(db.one("SELECT max(cycles) FROM tlb_flushes WHERE done AND cpus > 1 AND ipis") > 0, "time")
+
+
+for trace in XENPERF:
+    case(f"{trace}: flushes by cause, done and avoided")(lambda trace=trace: check_flushes(trace))
+
+
+@case
+def flushes_of_a_big_fork():
+    """Its child has 19 page tables of level 1: one flush for each, one for the L4, two local ones."""
+    db = database("points-forks")
+    rows = db.execute(
+        "SELECT cause, detail, done, remote, count(*) FROM tlb_flushes WHERE fork_id ="
+        " (SELECT fork_id FROM forks WHERE ptes = 1033) GROUP BY 1, 2, 3, 4").fetchall()
+    equal(rows, [("type_change", "writable to L1", 1, 1, 19), ("type_change", "writable to L2", 0, 0, 3),
+                 ("type_change", "writable to L3", 0, 0, 2), ("type_change", "writable to L4", 1, 1, 1),
+                 ("update_va_mapping", "tlb", 1, 0, 2)], "flushes")
+    equal(db.one("SELECT flushes FROM forks WHERE ptes = 1033"), 22, "in the row of the fork")
+
+
+@case
+def no_mmuext_op_was_a_guess():
+    """INVLPG_LOCAL flushes one address each; of 730 operations of all kinds these are 355."""
+    db = database("points-forks")
+    flushing = "arg1 & 0xffff IN (6, 7, 8, 9, 10, 11)"
+    equal(db.one("SELECT sum(flushes) FROM flushes WHERE cause = 'mmuext'"),
+          db.one(f"SELECT count(*) FROM events WHERE raw_id = 0x208004 AND {flushing}"), "flushes of mmuext_op")
+
+
+@case
+def grant_flushes():
+    """3 times 64 frames and 4 times 1 frame are unmapped, 32 at a time: two flushes each."""
+    db = database("points-grant")
+    equal(db.one("SELECT sum(done) FROM tlb_flushes WHERE cause = 'grant'"), 2 * (3 * 2 + 4), "flushes")
+
+
+@case
+def commands(folder):
+    """--each, --by and the names of Xen's own functions."""
+    (folder / "xen.nm").write_text("ffff82d040200000 T first\nffff82d040210000 t get_page_type\n"
+                                   "ffff82d040400000 T last\n")
+    (folder / "t.bin").write_bytes(synth.window(0, synth.encode(
+        0x208001, flush(0x8100, 0, 1 << 15 | 6 << 16 | 0x71 << 24, 0, 1, 0x40210010), 1000)))
+    run("import", "--xen-symbols", folder / "xen.nm", "-o", folder / "t.db", folder / "t.bin")
+    equal(run("flushes", "--each", "--format", "csv", folder / "t.db").stdout.splitlines()[1],
+          "1,d0v0,,type_change,writable to L1,all,,1,0,,,get_page_type+0x10", "each")
+    equal(run("flushes", "--by", "caller", "--format", "csv", folder / "t.db").stdout.splitlines()[1],
+          "get_page_type+0x10,1,0,1,0,", "by caller")
+    check("get_page_type" not in run("sql", "--symbols", folder / "xen.nm", folder / "t.bin",
+                                     "SELECT symbol FROM events").stdout, "a guest's file names Xen's functions")
+    for by in ("cause", "page", "domain", "fork", "interrupted"):
+        run("flushes", "--by", by, folder / "t.db")
+    run("flushes", "--by", "cause", "--each", folder / "t.db", status=2)
+    run("import", "--xen-symbols", folder / "xen.nm", "--symbols-domain", "d0", folder / "t.bin", status=2)
+
+
+def make_flush(mask, remote, tsc, pcpu=0, va=0, flags=0x8100):
+    return pcpu, 0x208001, flush(flags, va, remote | 1 << 15 | 6 << 16 | 0x71 << 24, 0, mask), tsc
+
+
+@case
+def interrupts_find_their_flush(folder):
+    """Two CPUs ask at once; a third one flushes for both, in the order of the flushes; one has no flush."""
+    records = [make_flush(0b101, 1, 1000, 0), make_flush(0b110, 1, 1010, 1),
+               (2, 0x208002, (0x8100, 0, 0, 5 << 16), 1100), (2, 0x208002, (0x8100, 0, 0, 5 << 16), 1200),
+               (2, 0x208002, (0x8100, 0, 0, 5 << 16), 1300), (0, 0x20800B, (0,), 1400)]
+    pcpus = {}
+    for pcpu, number, words, tsc in records:
+        pcpus[pcpu] = pcpus.get(pcpu, b"") + synth.encode(number, words, tsc)
+    (folder / "t.bin").write_bytes(b"".join(synth.window(pcpu, data) for pcpu, data in pcpus.items()))
+    run("import", "-o", folder / "t.db", folder / "t.bin")
+    db = opened(folder / "t.db")
+    equal(db.rows("SELECT flush, cycles, domid FROM flush_ipis"), [(1, 100, 5), (2, 190, 5), (None, None, 5)], "IPIs")
+    # the end is recorded on one of the two
+    equal(db.rows("SELECT ipis, cycles FROM tlb_flushes"), [(1, 400), (1, 190)], "flushes")
+    equal(db.rows("SELECT count FROM finding WHERE code = 'flush_ipi'"), [(1,)], "finding")
+
+
+@case
+def version_2(folder):
+    """The frame of a type change stands where an address would; more than 32 CPUs have records of their own."""
+    data = synth.encode(0x208001, flush(0x8100, 0x123456, 70 | 6 << 16 | 0x17 << 24, 0, 0), 1000)
+    data += synth.encode(0x20800A, (64, *synth.pair(1), 0), 1000)
+    data += synth.encode(0x20800B, (0,), 1500)
+    (folder / "t.bin").write_bytes(synth.window(0, data))
+    run("import", "-o", folder / "t.db", folder / "t.bin")
+    equal(opened(folder / "t.db").rows("SELECT detail, frame, remote, cycles FROM tlb_flushes"),
+          [("L1 to writable", 0x123456, 70, 500)], "row")
 
 
 # id, words, and what the event says

@@ -383,6 +383,30 @@ def idle_case(folder: Path) -> None:
     equal(database.one("SELECT count FROM finding WHERE code = 'idle_forks'"), 1, "finding")
 
 
+def aging_case(folder: Path) -> None:
+    """Accessed bits cleared by an instruction are its walks, until it shows as one that forks use."""
+    page, young, forks = 0xFFFF888001000000, 0xFFFFFFFF81002000, 0xFFFFFFFF81001000
+    for kernel in (False, True):
+        trace = Trace()
+        trace.switch(0, Vcpu(1, 0))
+        trace.page_fault(0, 0x7F0000001000, 4, 0x401000)
+        for rip, accessed in ((young, 0), (forks, 0), (forks, 32 * kernel)):
+            for slot in (0, 1, 5):
+                trace.ptwr(0, page + 8 * slot, 0x100045 | accessed, rip)
+            trace.ptwr(0, page + 4096, 0x100047 if rip == young else 0x100045, rip)
+            trace.page_fault(0, 0x7F0000001000, 4, 0x401000)
+        trace.ptwr(0, page, 0x100045, young)
+        trace.ptwr(0, page, 0x100045, young)
+        database = imported(folder, trace.bytes(), "--force")
+        signed = lambda address: address - (1 << 64)
+        rows = database.rows("SELECT rip, kind, pt_pages, ptes, complete FROM walks ORDER BY walk_id")
+        again = [(signed(forks), "aging", 2, 4, 1)] * 2
+        equal(rows, [(signed(young), "aging", 2, 4, 1)] + again * (not kernel)
+              + [(signed(young), "aging", 1, 1, 1), (signed(young), "aging", 1, 1, 0)], f"walks, fork's: {kernel}")
+        equal(database.one("SELECT count(*) FROM forks"), int(kernel), "forks")
+        equal(database.one("SELECT count FROM finding WHERE code = 'aging'"), len(rows), "finding")
+
+
 def other_build_case(folder: Path) -> None:
     """Symbols of another kernel: forks in a function that copies nothing are said to be wrongly named."""
     data, rip = scenarios.pv_fork(4, 8).trace.bytes(), None
@@ -400,6 +424,7 @@ def main() -> None:
     """All cases."""
     run_case("alarm: fault loops", alarms_case)
     run_case("alarm: a fork while no guest runs", idle_case)
+    run_case("walks that are no forks", aging_case)
     run_case("alarm: symbols of another build", other_build_case)
     for name, story in scenarios.all_stories():
         run_case(name, story_case, story)

@@ -5,7 +5,7 @@ import re
 
 import invariants
 import witness
-from lib import case, database, equal, finish, runs, unpack, plain
+from lib import case, database, database_path, equal, finish, plain, run, runs, unpack
 
 # records, then events by kind; counted by a program that shares nothing with this one
 COUNTS = {
@@ -50,6 +50,30 @@ def check_counts(name):
 for trace in COUNTS:
     case(f"counts of {trace}")(lambda trace=trace: check_counts(trace))
     case(f"{trace}: forks, pages and events agree")(lambda trace=trace: invariants.hold(database(trace)))
+
+
+@case("reclaim: what clears accessed bits is a walk by its instruction, entry by entry, and no fork")
+def _():
+    db = database("reclaim")
+    young = db.execute("SELECT rip FROM events WHERE kind = 'emulate' AND pte & 1 AND NOT pte & 32"
+                       " GROUP BY rip").fetchall()
+    equal(len(young), 1, "instructions that clear the bit")
+    wanted = db.execute("SELECT count(*), min(tsc), max(tsc) FROM events"
+                        " WHERE kind = 'emulate' AND rip = ?", young[0]).fetchone()
+    got = db.execute("SELECT sum(ptes), min(tsc_start), max(tsc_end), count(DISTINCT rip), min(rip),"
+                     " count(DISTINCT kind), min(kind) FROM walks").fetchone()
+    equal(got, (wanted[0], wanted[1], wanted[2], 1, young[0][0], 1, "aging"), "walks")
+    equal(db.execute("SELECT count(*) FROM walks w JOIN forks f ON f.rip = w.rip").fetchone()[0], 0, "forks")
+    # each stands for itself: its own writes lie between its ends, in as many pages
+    for first, last, ptes, pages, vcpu in db.execute(
+            "SELECT first_event, last_event, ptes, pt_pages, vcpu FROM walks").fetchall():
+        equal(db.execute("SELECT count(*), count(DISTINCT pt_page) FROM events WHERE event_id BETWEEN ?"
+                         " AND ? AND kind = 'emulate' AND rip = ? AND vcpu = ?",
+                         (first, last, young[0][0], vcpu)).fetchone(), (ptes, pages), "a walk's entries")
+    text = run("walks", database_path("reclaim")).stdout.splitlines()
+    equal(text[1].split(), ["d0", "aging", "76", "150", "150", hex(young[0][0] + (1 << 64))], "the list begins with it")
+    equal(db.execute("SELECT count FROM finding WHERE code = 'aging'").fetchone()[0],
+          db.execute("SELECT count(*) FROM walks").fetchone()[0], "the finding counts them")
 
 
 def check_forks(name, wanted):

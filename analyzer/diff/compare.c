@@ -208,7 +208,7 @@ int xf_compare_add(struct xf_compare *c, enum xf_side side, sqlite3 *db, int dom
 		capture->hz = (uint64_t)hz;
 	if (code || (code = read_counts(c, XF_SECTION_KIND, db, COUNT_KINDS, domid, err)) ||
 		(code = read_counts(c, XF_SECTION_FLUSH, db,
-			 "SELECT f.cause, sum(f.flushes) FROM flushes f LEFT JOIN fork k USING (fork_id)"
+			 "SELECT cause, sum(flushes) FROM flushes"
 			 " WHERE ?1 < 0 OR domid = ?1 GROUP BY 1",
 			 domid, err)) ||
 		(code = read_counts(c, XF_SECTION_SPURIOUS, db,

@@ -251,7 +251,8 @@ int xf_guest_anchor(struct xf_guest *g, struct xf_guest_clock *clock)
 		else
 			n = pair_up(&log, &capture, pairs, clock);
 	}
-	if (!code && n >= FEWEST && line_through(pairs, n, values, &offset, &rate)) {
+	if (!code && n >= FEWEST && line_through(pairs, n, values, &offset, &rate) &&
+		fabs(offset) < 9e18) {
 		clock->tsc += (uint64_t)(int64_t)offset;
 		clock->rate = rate;
 		code = 1;

@@ -6,6 +6,7 @@
  * Xen's record stands a little before the kernel's line.  How little the handler's way takes at the least is
  * the same everywhere, so the smallest distances in each part of the time show the clock's course.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define PENDING 16	     /* faults of a vCPU that wait for their line */
 #define PARTS	32	     /* of the time */
 #define NEAR	500000	     /* cycles: a clock that is less sure gives no names */
+#define FAR	1e15	     /* cycles, days: no correction of a clock */
 #define FEW	16	     /* faults that make a fitted clock sure */
 #define AGREE	0.9	     /* part of the log's faults that the capture must have */
 #define REACH	(1ull << 32) /* cycles that a record may lie before its line, at the most */
@@ -192,6 +194,9 @@ static void settle(struct xf_guest_clock *clock, const struct pass *p)
 	}
 	if (n > 2 && xx > 0)
 		rate = xy / xx;
+	/* what is so far off is none, and is refused */
+	if (fabs(y - rate * x) > FAR)
+		return;
 	clock->tsc -= (uint64_t)(int64_t)(y - rate * x);
 	clock->rate -= rate;
 }

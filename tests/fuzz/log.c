@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/verify/verify.h"
+#include "collector/guest/guest.h"
 #include "collector/store/store.h"
 #include "analyzer/analyzer.h"
 #include "schemas/db.h"
@@ -41,6 +42,28 @@ static uint64_t read_log(struct xf_ftrace *log)
 	return hash;
 }
 
+/* The same log as what names forks: each name is a fork of the log, and none outlives a rollback. */
+static void name_forks(const char *path)
+{
+	struct xf_guest_result result;
+	struct xf_error err = {0};
+	int64_t wrong = 0;
+	int code;
+
+	must(!xf_db_exec(capture, "BEGIN", NULL));
+	code = xf_guest_load(capture, 0, path, NULL, &result, &err);
+	must(!code || err.text[0]);
+	must(code || result.matched <= result.faults);
+	must(code || !xf_analyze_names(capture, NULL));
+	must(!xf_db_int(capture,
+		"SELECT (SELECT count(*) FROM fork_name WHERE guest_fork_id NOT IN"
+		" (SELECT guest_fork_id FROM guest_fork)) + (SELECT count(*) FROM guest_run"
+		" WHERE tsc_end <= tsc_start)",
+		&wrong, NULL));
+	must(!wrong);
+	must(!xf_db_exec(capture, "ROLLBACK", NULL));
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct xf_vtab vtab = {0};
@@ -72,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(!xf_ftrace_rewind(log, NULL) && read_log(log) == first);
 		xf_ftrace_close(log);
 	}
+	name_forks(path);
 	code = xf_verify(capture, path, &options, &result, &err);
 	must(!code || err.text[0]);
 	for (int i = 0; !code && i < XF_VERIFY_SUBJECTS_COUNT; i++)
