@@ -133,7 +133,9 @@ static int fill(struct import *import, struct xf_error *err)
 		code = guests(import, err);
 	if (!code)
 		code = keep_results(import, err);
-	if (!code && import->options->nsymbols)
+	if (!code && import->options->nsymbols && xf_stop_requested())
+		xf_warn("interrupted: the addresses have no names");
+	else if (!code && import->options->nsymbols)
 		code = xf_symbolize(xf_store_db(import->store), import->options, err);
 	if (!code && xf_store_why_insert(import->store))
 		xf_warn("the rows were stored by INSERT, which takes longer: %s",

@@ -76,8 +76,8 @@ static int contents(sqlite3 *db, struct xf_error *err)
 
 	if ((code = print_rows(db, "domains and vCPUs",
 		     "SELECT printf('%-8s %9d events on pCPU %s', ifnull('d' || domid || 'v' || vcpu, '?'),"
-		     " sum(events), group_concat(pcpu)) || ifnull((SELECT '  ' || name FROM domains d"
-		     " WHERE d.domid = event_place.domid), '') FROM event_place GROUP BY domid, vcpu"
+		     " sum(events), group_concat(pcpu)) || ifnull('  ' || name, '') FROM event_place"
+		     " LEFT JOIN (SELECT domid, name FROM domains) USING (domid) GROUP BY domid, vcpu"
 		     " ORDER BY domid, vcpu",
 		     err)) ||
 		(code = print_rows(db, "events by kind",
@@ -193,6 +193,9 @@ static int run_info(struct xf_options *options, struct xf_error *err)
 		code = contents(db, err);
 	if (!code)
 		code = trust(db, err);
+	if (!code && xf_stop_requested())
+		code = xf_fail(err, XF_INTERRUPTED, "interrupted: the rest of %s is not counted",
+			options->args[0]);
 	if (!code)
 		code = xf_db_int(
 			db, "SELECT ifnull((SELECT lost_records FROM capture), 0)", &lost, err);

@@ -163,6 +163,8 @@ static int find_units(struct xf_policy *p, sqlite3 *db, uint64_t hz, struct xf_e
 	return code;
 }
 
+#define MOST_ENTRIES 1024 /* of a page: 4 bytes each without PAE, else 8 */
+
 static void sum_up(struct xf_policy *p)
 {
 	for (size_t i = 0; i < p->forks.nforks; i++) {
@@ -177,6 +179,13 @@ static void sum_up(struct xf_policy *p)
 		for (size_t k = 0; k < f->nbins; k++)
 			if (p->forks.bins[f->first_bin + k].ptes > p->most)
 				p->most = p->forks.bins[f->first_bin + k].ptes;
+	}
+	/* in a database that somebody has changed */
+	if (p->most > MOST_ENTRIES) {
+		xf_warn("there are pages of up to %u entries, and no page has more than %u: they are "
+			"left out of the distribution",
+			p->most, MOST_ENTRIES);
+		p->most = MOST_ENTRIES;
 	}
 }
 

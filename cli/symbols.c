@@ -18,8 +18,10 @@
 #define LAST_BYTES    4096u
 #define LONGEST_BYTES (1u << 20)
 #define NO_PARENT     UINT32_MAX
-#define MOST_NAME     1024 /* bytes; a kernel's are at most 511 */
-#define MOST_NESTED   16   /* functions within functions: beyond, those in between are left out */
+#define MOST_NAME     1024	   /* bytes; a kernel's are at most 511 */
+#define MOST_SYMBOLS  (1u << 21)   /* of a file; a kernel and its modules have some 200,000 */
+#define MOST_TEXT     (256u << 20) /* bytes of a System.map or kallsyms; they have some 10 MB */
+#define MOST_NESTED   16 /* functions within functions: beyond, those in between are left out */
 
 /* Of two names for one address the lower rank wins. */
 enum rank { RANK_BORDER, RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_LABEL, RANK_END };
@@ -45,6 +47,7 @@ struct xf_symbols {
 struct reader {
 	int fd;
 	size_t pos, have;
+	uint64_t total; /* bytes read */
 	char buf[65536];
 };
 
@@ -121,6 +124,10 @@ static int add(struct xf_symbols *s, const char *name, uint64_t address, uint64_
 		memcpy(cut + MOST_NAME, "...", 4);
 		name = cut;
 	}
+	if (s->count == MOST_SYMBOLS)
+		return xf_fail(err, XF_FORMAT,
+			"a symbol file with more than %u functions: no kernel has so many",
+			MOST_SYMBOLS);
 	if (s->count == s->room) {
 		size_t room = s->room ? s->room * 2 : 1024;
 		struct symbol *bigger = NULL;
@@ -248,13 +255,13 @@ static bool fill(struct reader *reader, size_t want)
 		ssize_t n = read(reader->fd, reader->buf + reader->have,
 			sizeof(reader->buf) - 1 - reader->have);
 
-		if (n < 0 && errno == EINTR)
-			continue;
+		/* a signal that nobody waits for has no handler: this one is to end the command */
 		if (n < 0)
 			return false;
 		if (!n)
 			break;
 		reader->have += (size_t)n;
+		reader->total += (uint64_t)n;
 	}
 	return true;
 }
@@ -358,6 +365,12 @@ static int add_line(struct xf_symbols *s, struct text_state *state, const struct
 		*module ? state->module : 0, err);
 }
 
+static int unread(const char *path, struct xf_error *err)
+{
+	return errno == EINTR ? xf_fail(err, XF_INTERRUPTED, "interrupted")
+			      : xf_fail_errno(err, XF_IO, "%s: cannot read", path);
+}
+
 static int load_text(struct xf_symbols *s, struct reader *reader, const char *path, uint64_t offset,
 	struct xf_error *err)
 {
@@ -370,6 +383,10 @@ static int load_text(struct xf_symbols *s, struct reader *reader, const char *pa
 		struct line line;
 
 		state.lines++;
+		if (reader->total > MOST_TEXT)
+			return xf_fail(err, XF_FORMAT,
+				"%s: more than %u MB of text: no kernel has so many symbols", path,
+				MOST_TEXT >> 20);
 		if (!*text)
 			continue;
 		if (!parse_line(text, &line))
@@ -382,7 +399,7 @@ static int load_text(struct xf_symbols *s, struct reader *reader, const char *pa
 			return rc;
 	}
 	if (failed)
-		return xf_fail_errno(err, XF_IO, "%s: cannot read", path);
+		return unread(path, err);
 	if (!state.text_symbols)
 		return xf_fail(err, XF_FORMAT,
 			"%s: no text symbols (types t, T, w, W) in %zu lines", path, state.lines);
@@ -560,7 +577,7 @@ static int load(struct xf_symbols *s, struct reader *reader, const char *path, u
 	int rc;
 
 	if (!fill(reader, SELFMAG + 4))
-		return xf_fail_errno(err, XF_IO, "%s: cannot read", path);
+		return unread(path, err);
 	if (!reader->have)
 		return xf_fail(err, XF_FORMAT, "%s: empty, not a symbol file", path);
 	if (reader->have >= SELFMAG && !memcmp(reader->buf, ELFMAG, SELFMAG))
@@ -583,6 +600,7 @@ int xf_symbols_load(
 		return xf_fail_nomem(err);
 	}
 	reader->pos = reader->have = 0;
+	reader->total = 0;
 	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (reader->fd < 0) {
 		rc = xf_fail_errno(err, XF_IO, "%s: cannot open", path);

@@ -51,9 +51,17 @@ static const struct cause {
 	{SQLITE_SCHEMA, XF_DB, "its tables were changed meanwhile: try again"},
 };
 
+/* What SQLite says, without the names of tables: "integer overflow", "UNIQUE constraint failed". */
+static const char *cause_of(const char *message, char *text, size_t size)
+{
+	snprintf(text, size, "%.*s", (int)strcspn(message, ":"), message);
+	return text;
+}
+
 int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
 {
 	int code = sqlite3_extended_errcode(db), sys = sqlite3_system_errno(db);
+	char text[60];
 
 	if ((code & 0xff) == SQLITE_INTERRUPT)
 		return xf_fail(err, XF_INTERRUPTED, "interrupted");
@@ -76,6 +84,13 @@ int xf_db_fail(sqlite3 *db, const char *what, struct xf_error *err)
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
 		if (code == causes[i].code || (code & 0xff) == causes[i].code)
 			return xf_fail(err, causes[i].ours, "%s: %s", name_of(db), causes[i].text);
+	/* of our statements on our tables: a sum that overflows, rows that exclude each other */
+	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_CONSTRAINT ||
+		(code & 0xff) == SQLITE_MISMATCH)
+		return xf_fail(err, XF_DB,
+			"%s: it holds values that no capture has (%s): another program has changed it, or "
+			"it is damaged; import the trace again",
+			name_of(db), cause_of(sqlite3_errmsg(db), text, sizeof(text)));
 	return xf_fail(err, XF_DB, "%s: %s (%s)", name_of(db), sqlite3_errmsg(db), what);
 }
 

@@ -238,11 +238,13 @@ GROUP BY p.domid, p.pid, p.comm;
 
 -- Domains that have events, or a name.
 CREATE VIEW domains AS
-SELECT a.domid, (SELECT d.name FROM domain_name d WHERE d.domid = a.domid) AS name,
-	(SELECT count(DISTINCT p.vcpu) FROM event_place p WHERE p.domid = a.domid) AS vcpus,
-	ifnull((SELECT sum(p.events) FROM event_place p WHERE p.domid = a.domid), 0) AS events,
-	(SELECT count(*) FROM fork f WHERE f.domid = a.domid) AS forks
-FROM (SELECT domid FROM event_place WHERE domid IS NOT NULL UNION SELECT domid FROM domain_name) a;
+SELECT a.domid, d.name, ifnull(p.vcpus, 0) AS vcpus, ifnull(p.events, 0) AS events,
+	ifnull(f.forks, 0) AS forks
+FROM (SELECT domid FROM event_place WHERE domid IS NOT NULL UNION SELECT domid FROM domain_name) a
+LEFT JOIN domain_name d ON d.domid = a.domid
+LEFT JOIN (SELECT domid, count(DISTINCT vcpu) AS vcpus, sum(events) AS events FROM event_place
+	GROUP BY domid) p ON p.domid = a.domid
+LEFT JOIN (SELECT domid, count(*) AS forks FROM fork GROUP BY domid) f ON f.domid = a.domid;
 
 -- Logs of guests' own kernels, and how they fit.
 CREATE VIEW guest_logs AS

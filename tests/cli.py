@@ -291,15 +291,15 @@ def _():
             assert "--cpu-hz" in run(words[0], option, "1", words[1], status=2).stderr, words
 
 
-LISTS = {"forks": "forks", "pages": "pt_sequences", "spurious": "spurious_faults", "flushes": "flushes",
-         "processes": "processes"}
+SORTED = {"forks": "forks", "pages": "pt_sequences", "spurious": "spurious_faults", "flushes": "flushes",
+          "processes": "processes"}
 
 
 @case("lists: --sort and --reverse by every column, --min, --columns")
 def _():
     path = database_path("dom0-crowd")
     db = database("dom0-crowd")
-    for command, view in LISTS.items():
+    for command, view in SORTED.items():
         columns = [row[1] for row in db.execute(f"PRAGMA table_info({view})")]
         for column in columns:
             def values(*options):

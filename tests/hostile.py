@@ -246,6 +246,36 @@ def _(folder):
         equal(run("forks", path).stdout, whole, f"forks after a kill at {2 * moment} ms")
 
 
+ENDLESS = {"--symbols": ("yes 'ffffffff81000000 T aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", "yes 'ffffffff81000000 D a'",
+                        "(echo 'ffffffff81000000 T a'; cat /dev/zero)"),
+           "--domain-names": ("yes 'd3 web'", "cat /dev/zero", "tr '\\0' a < /dev/zero")}
+
+for option, streams in ENDLESS.items():
+    for stream in streams:
+        @case(f"file: {option} without an end ({stream}) is refused", slow=True)
+        def _(folder, option=option, stream=stream):
+            command = f"{stream} | (ulimit -v 1000000; exec {XENFAULT} import -o x.db {option} /dev/stdin {unpack('wtpt-up.bin')})"
+            done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT)
+            equal(done.returncode, 4, done.stderr)
+            check("/dev/stdin" in done.stderr or "symbol file" in done.stderr, done.stderr)
+            check("Traceback" not in done.stderr and "out of memory" not in done.stderr, done.stderr)
+
+
+@case("file: info of a trace that is not read to its end says so, and its status too")
+def _(folder):
+    del folder
+    with open(unpack("dom0-forks.bin"), "rb") as file:
+        part = file.read(60000)
+    child = subprocess.Popen([XENFAULT, "info", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdin.write(part)
+    child.stdin.flush()
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=TIMEOUT)
+    equal(child.returncode, 130, err)
+    check(b"interrupted" in err and out, err)
+
+
 RAW = re.compile(r"PRAGMA|DROP|COMMIT|BEGIN|SELECT|INSERT|CREATE|sqlite|unable to|malformed|attempt to")
 
 
@@ -308,10 +338,23 @@ def attack(folder, trace):
                     with contextlib.suppress(sqlite3.IntegrityError, sqlite3.DatabaseError):
                         db.execute(f"UPDATE {name} SET {column} = ?", (value,))
             # each command meets each table with some of the values; with HOSTILE=all, with all of them
-            for args in list(commands_of(path))[turn % SHARE::SHARE]:
-                run(*args, status=(0, 2, 3, 4, 5))
+            for args in [*list(commands_of(path))[turn % SHARE::SHARE], ("analyze", path)]:
+                done = run(*args, status=(0, 2, 3, 4, 5))
+                check(args[0] == "sql" or not RAW.search(done.stderr), (name, value, args, done.stderr))
             turn += 1
-            run("analyze", path, status=(0, 3, 4, 5))
+
+
+@case("messages: numbers too large for a sum, and rows that exclude each other")
+def _(folder):
+    for table, column in (("event_place", "events"), ("event_type", "events"), ("fork", "ptes"), ("sequence", "ptes"), ("loss", "lost"),
+                          ("flush", "cpus")):
+        with changed(folder) as (db, path):
+            db.execute(f"UPDATE {table} SET {column} = ?", (2**63 - 1,))
+        for args in (("info", path), ("forks", path), ("report", path), ("policy", path), ("diff", path, path), ("flushes", path),
+                     ("export", path, "--to", "csv", "--view", "domains"), ("tui", "--script", SCREENS, path)):
+            done = run(*args, status=(0, 2, 5))
+            check(not RAW.search(done.stderr), done.stderr)
+            check(done.returncode != 5 or "no capture has (integer overflow)" in done.stderr, done.stderr)
 
 
 def commands_of(path, cache={}):

@@ -7,9 +7,11 @@
 
 #include "schemas/db.h"
 
-#define BLANKS "	 \r\n"
-#define FIELDS 4 /* that are looked at; xl list has more */
-#define DOMIDS 0x7ff0
+#define BLANKS	"	 \r\n"
+#define FIELDS	4 /* that are looked at; xl list has more */
+#define DOMIDS	0x7ff0
+#define LONGEST 4096	/* bytes of a line */
+#define MOST	1000000 /* lines: no host has so many domains */
 
 /* "d3" or "3"; -1 = neither. */
 static int id_of(const char *text)
@@ -52,19 +54,19 @@ int xf_domains_read(
 	sqlite3 *db, FILE *file, const char *path, uint64_t *names, struct xf_error *err)
 {
 	sqlite3_stmt *stmt = NULL;
-	char *line = NULL;
-	size_t room = 0;
+	char line[LONGEST];
 	unsigned long number = 0;
 	int code = xf_db_prepare(
 		db, &stmt, "INSERT OR REPLACE INTO domain_name (domid, name) VALUES (?, ?)", err);
 
 	*names = 0;
-	while (!code && getline(&line, &room, file) >= 0) {
+	while (!code && fgets(line, sizeof(line), file)) {
 		const char *name = "";
+		bool whole = strchr(line, '\n') || feof(file);
 		int domid = -1, found;
 
 		number++;
-		found = read_line(line, &domid, &name);
+		found = whole && number <= MOST ? read_line(line, &domid, &name) : -1;
 		if (found < 0)
 			code = xf_fail(err, XF_FORMAT,
 				"%s, line %lu: not a domain's number and name, such as \"d3 web1\", nor a line"
@@ -80,7 +82,6 @@ int xf_domains_read(
 	}
 	if (!code && ferror(file))
 		code = xf_fail_errno(err, XF_IO, "cannot read %s", path);
-	free(line);
 	sqlite3_finalize(stmt);
 	return code;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define INPUT	   (128 * 1024)
 #define MOST_OF_XZ (256 << 20) /* bytes of memory; xz -9 takes 65 MiB */
@@ -47,6 +48,7 @@ struct xf_unpack {
 	};
 	size_t at, have, room;
 	bool last, given, broken; /* given: some of the content */
+	bool large;		  /* it takes more memory than a trace is worth */
 	enum step state;
 	uint8_t input[]; /* of room bytes */
 };
@@ -70,6 +72,7 @@ static enum step step_zstd(struct xf_unpack *u, struct span *span, bool last)
 	span->nout -= out.pos;
 	if (ZSTD_isError(left)) {
 		u->why = ZSTD_getErrorName(left);
+		u->large = ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge;
 		return STEP_BAD;
 	}
 	return left ? STEP_MORE : STEP_END;
@@ -128,7 +131,7 @@ static enum step step_xz(struct xf_unpack *u, struct span *span, bool last)
 	*span = (struct span){u->xz.next_in, u->xz.avail_in, u->xz.next_out, u->xz.avail_out};
 	if (code == LZMA_STREAM_END)
 		return STEP_END;
-	u->why = code == LZMA_MEMLIMIT_ERROR ? "it needs more than 256 MiB of memory" : NULL;
+	u->large = code == LZMA_MEMLIMIT_ERROR;
 	return code == LZMA_OK || code == LZMA_BUF_ERROR ? STEP_MORE : STEP_BAD;
 }
 
@@ -219,6 +222,11 @@ ssize_t xf_unpack_read(struct xf_unpack *u, void *to, size_t room, struct xf_err
 		}
 	}
 	/* what was good before is worth having, as of a trace that is cut */
+	if (u->broken && span.nout == room && !u->given && u->large)
+		return xf_fail(err, XF_FORMAT,
+			"%s is compressed, and %s needs more memory for it than xenfault takes: decompress "
+			"it first",
+			u->name, u->format->name);
 	if (u->broken && span.nout == room && !u->given)
 		return xf_fail(err, XF_FORMAT, "%s is compressed, and its %s data are %s%s%s",
 			u->name, u->format->name, u->state == STEP_BAD ? "damaged" : "cut short",
