@@ -33,7 +33,8 @@ int xf_outfile_check(const struct xf_options *o, struct xf_error *err)
 	/* those of record are a command */
 	int nargs = *o->command->arguments == '[' ? 0 : o->nargs, code = 0;
 
-	if (!o->output)
+	/* without it nothing that is there is replaced */
+	if (!o->output || !o->force)
 		return 0;
 	for (int i = 0; i < nargs && !code; i++)
 		code = check_input(o, o->args[i], err);

@@ -32,11 +32,11 @@ if [ -e "$standin" ]; then
 	verdict "an installed xenfault finds its xenfault-drain" "$(
 		LD_PRELOAD=$standin XFS_PRODUCER=calm "$root/opt/xf/bin/xenfault" record -T 0.5 \
 			-o "$root/a.db" 2>"$root/said" || cat "$root/said")"
-	# the stand-in makes no forks: the report has to say so
+	# the stand-in makes no forks: the report has to say so; who is not root does not see the symbols
 	LD_PRELOAD=$standin XFS_PRODUCER=calm "$root/opt/xf/share/doc/xenfault/examples/record-forkdirty.sh" \
 		8 4 "$root/b.db" >"$root/said" 2>&1
 	verdict "the installed example finds its programs" \
-		"$(grep -q '^ppp=8 npt=4' "$root/said" && grep -q 'none of them has 4' "$root/said" ||
+		"$(grep -q '^ppp=8 npt=4' "$root/said" && grep -qE 'none of them has 4|kallsyms: all addresses are zero' "$root/said" ||
 			cat "$root/said")"
 fi
 exit $status
