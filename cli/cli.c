@@ -326,6 +326,70 @@ int xf_one_clock(
 	return xf_clocks_apply(db, !strcmp(mode, "always"), pcpus, err);
 }
 
+void xf_append_filters(sqlite3_str *sql, const struct xf_options *o, const struct xf_range *range,
+	const char *last, const char *time)
+{
+	if (o->domid >= 0)
+		sqlite3_str_appendf(sql, " AND domid = %d", o->domid);
+	if (o->vcpu >= 0)
+		sqlite3_str_appendf(sql, " AND vcpu = %d", o->vcpu);
+	if (o->fork >= 0)
+		sqlite3_str_appendf(sql, " AND fork_id = %lld", (long long)o->fork);
+	if (range->has_from)
+		sqlite3_str_appendf(sql, " AND %s >= %lld", last, (long long)range->from);
+	if (range->has_to)
+		sqlite3_str_appendf(sql, " AND %s <= %lld", time, (long long)range->to);
+}
+
+int xf_print_rows(sqlite3_stmt *stmt, const struct xf_column *columns, size_t n,
+	enum xf_format format, const char *title, size_t *rows, struct xf_error *err)
+{
+	struct xf_out *out = NULL;
+	size_t count = 0;
+	int code = xf_out_new(&out, stdout, format, columns, n, err), closed;
+
+	if (!code && !title)
+		xf_out_header(out);
+	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
+		if (!count++ && title)
+			puts(title);
+		xf_out_row(out, stmt);
+		code = 0;
+	}
+	closed = xf_out_close(out, err);
+	sqlite3_finalize(stmt);
+	if (rows)
+		*rows = count;
+	return code ? code : closed;
+}
+
+int xf_print_query(sqlite3 *db, char *sql, const struct xf_column *columns, size_t n,
+	enum xf_format format, struct xf_error *err)
+{
+	sqlite3_stmt *stmt;
+	int code = sql ? xf_db_prepare(db, &stmt, sql, err) : xf_fail_nomem(err);
+
+	sqlite3_free(sql);
+	return code ? code : xf_print_rows(stmt, columns, n, format, NULL, NULL, err);
+}
+
+int xf_need_fork(sqlite3 *db, const struct xf_options *o, struct xf_error *err)
+{
+	char sql[80];
+	int64_t n;
+	int code;
+
+	if (o->fork < 0)
+		return 0;
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM forks WHERE fork_id = %lld",
+		(long long)o->fork);
+	code = xf_db_int(db, sql, &n, err);
+	if (!code && !n)
+		code = xf_fail(err, XF_USAGE, "there is no fork %lld; xenfault forks lists them",
+			(long long)o->fork);
+	return code;
+}
+
 int xf_print_doubts(sqlite3 *db, struct xf_error *err)
 {
 	sqlite3_stmt *stmt;

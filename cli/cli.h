@@ -85,6 +85,32 @@ int xf_time_range_of(sqlite3 *db, const struct xf_options *options, uint64_t hz,
 int xf_one_clock(
 	sqlite3 *db, const struct xf_options *options, int64_t *pcpus, struct xf_error *err);
 
+/* Words of a list: whose row it is, the instruction behind it. */
+#define XF_VCPU_SQL	   "ifnull('d' || domid || 'v' || vcpu, '?')"
+#define XF_INSTRUCTION_SQL "ifnull(symbol, printf('0x%llx', rip))"
+
+/*
+ * Appends what --domain, --fork, --from and --to ask for, each as " AND ...".  last: the column that --from
+ * looks at, time: the one of --to.
+ */
+void xf_append_filters(sqlite3_str *sql, const struct xf_options *options,
+	const struct xf_range *range, const char *last, const char *time);
+
+/*
+ * Prints all rows of a statement, whose parameters are bound, as a table on stdout, and finalizes it.
+ * title: stands before the first row, and then without a row there is nothing at all; NULL = none.
+ * *rows counts them, unless that is NULL.
+ */
+int xf_print_rows(sqlite3_stmt *stmt, const struct xf_column *columns, size_t n,
+	enum xf_format format, const char *title, size_t *rows, struct xf_error *err);
+
+/* The same of a query, which may be NULL for want of memory, and is freed. */
+int xf_print_query(sqlite3 *db, char *sql, const struct xf_column *columns, size_t n,
+	enum xf_format format, struct xf_error *err);
+
+/* A fork that --fork names and the database does not have is a mistake, not an empty table. */
+int xf_need_fork(sqlite3 *db, const struct xf_options *options, struct xf_error *err);
+
 /* After a text table: losses and doubts of the database, if there are any, on stderr. */
 int xf_print_doubts(sqlite3 *db, struct xf_error *err);
 

@@ -73,25 +73,13 @@ static void bind(sqlite3_stmt *stmt, const struct dirty_options *o)
 static int print(sqlite3 *db, const char *sql, const struct dirty_options *o,
 	const struct xf_column *columns, size_t n, size_t *rows, struct xf_error *err)
 {
-	struct xf_out *out = NULL;
-	sqlite3_stmt *stmt = NULL;
-	int code = xf_db_prepare(db, &stmt, sql, err), closed;
+	sqlite3_stmt *stmt;
+	int code = xf_db_prepare(db, &stmt, sql, err);
 
-	*rows = 0;
-	if (!code) {
-		bind(stmt, o);
-		code = xf_out_new(&out, stdout, o->common.format, columns, n, err);
-	}
-	if (!code)
-		xf_out_header(out);
-	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
-		++*rows;
-		xf_out_row(out, stmt);
-		code = 0;
-	}
-	closed = xf_out_close(out, err);
-	sqlite3_finalize(stmt);
-	return code ? code : closed;
+	if (code)
+		return code;
+	bind(stmt, o);
+	return xf_print_rows(stmt, columns, n, o->common.format, NULL, rows, err);
 }
 
 static int print_all(sqlite3 *db, const struct dirty_options *o, struct xf_error *err)

@@ -175,33 +175,20 @@ static void bind(const struct query *q, sqlite3_stmt *stmt)
 	}
 }
 
-/* Prints a view; title (may be NULL) only stands before rows.  *rows counts them. */
+/* Prints a view; title and rows as xf_print_rows() takes them. */
 static int print(const struct query *q, const char *view, const struct item *items, size_t n,
 	const char *title, size_t *rows, struct xf_error *err)
 {
 	struct xf_column columns[MOST];
-	struct xf_out *out = NULL;
-	sqlite3_stmt *stmt = NULL;
+	sqlite3_stmt *stmt;
 	char *sql = statement(q, view, items, n, columns);
-	int code = sql ? xf_db_prepare(q->db, &stmt, sql, err) : xf_fail_nomem(err), closed;
+	int code = sql ? xf_db_prepare(q->db, &stmt, sql, err) : xf_fail_nomem(err);
 
-	*rows = 0;
-	if (!code) {
-		bind(q, stmt);
-		code = xf_out_new(&out, stdout, q->options->format, columns, n, err);
-	}
-	if (!code && !title)
-		xf_out_header(out);
-	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
-		if (!(*rows)++ && title)
-			puts(title);
-		xf_out_row(out, stmt);
-		code = 0;
-	}
-	closed = xf_out_close(out, err);
-	sqlite3_finalize(stmt);
 	sqlite3_free(sql);
-	return code ? code : closed;
+	if (code)
+		return code;
+	bind(q, stmt);
+	return xf_print_rows(stmt, columns, n, q->options->format, title, rows, err);
 }
 
 /* How a migration over the link would go, if the guest went on as in the rounds that were recorded. */

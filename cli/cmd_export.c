@@ -297,8 +297,6 @@ static const struct format *find_format(const char *name, struct xf_error *err)
 static int open_database(
 	struct xf_export *x, struct xf_options *options, bool fleet, struct xf_error *err)
 {
-	int64_t n = 1;
-	sqlite3_stmt *stmt = NULL;
 	int code;
 
 	if (fleet && xf_db_is_fleet(x->options->args[0])) {
@@ -310,20 +308,8 @@ static int open_database(
 		code = xf_capture_hz(x->db, x->options, &x->hz, err);
 	if (!code)
 		code = xf_time_range_of(x->db, x->options, x->hz, &x->range, &x->tsc_first, err);
-	if (!code && x->options->fork >= 0) {
-		code = xf_db_prepare(
-			x->db, &stmt, "SELECT count(*) FROM forks WHERE fork_id = ?", err);
-		if (!code) {
-			sqlite3_bind_int64(stmt, 1, x->options->fork);
-			code = xf_db_step(stmt, err);
-			n = code == 1 ? sqlite3_column_int64(stmt, 0) : 1;
-			code = code < 0 ? code : 0;
-		}
-		sqlite3_finalize(stmt);
-	}
-	if (!code && !n)
-		code = xf_fail(err, XF_USAGE, "there is no fork %lld; xenfault forks lists them",
-			(long long)x->options->fork);
+	if (!code)
+		code = xf_need_fork(x->db, x->options, err);
 	/* all views are of the same moment, whoever writes meanwhile */
 	return code ? code : xf_db_exec(x->db, "BEGIN", err);
 }

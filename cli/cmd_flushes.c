@@ -57,12 +57,10 @@ struct table {
 			title, NULL, width, XF_CELL_HEX \
 		}                                       \
 	}
-#define VCPU_SQL "ifnull('d' || domid || 'v' || vcpu, '?')"
-#define CALLER	 "ifnull(symbol, printf('0x%llx', rip))"
 
 static const struct column each[] = {
 	COUNT("event_id", "event", 8),
-	TEXT(VCPU_SQL, "vcpu", 5),
+	TEXT(XF_VCPU_SQL, "vcpu", 5),
 	COUNT("fork_id", "fork", 5),
 	TEXT("cause", "cause", 17),
 	TEXT("detail", "detail", 15),
@@ -73,7 +71,7 @@ static const struct column each[] = {
 	TIME("time"),
 	HEX("ifnull(frame, CASE reach WHEN 'address' THEN va WHEN 'range' THEN va END)",
 		"frame or va", 14),
-	TEXT(CALLER, "caller", 0),
+	TEXT(XF_INSTRUCTION_SQL, "caller", 0),
 };
 
 #define SUMS                                                                    \
@@ -82,13 +80,13 @@ static const struct column each[] = {
 
 static const struct column by_cause[] = {
 	TEXT("cause", "cause", 17), TEXT("detail", "detail", 18), TEXT("reach", "reach", 7), SUMS};
-static const struct column by_caller[] = {TEXT(CALLER, "caller", 40), SUMS};
+static const struct column by_caller[] = {TEXT(XF_INSTRUCTION_SQL, "caller", 40), SUMS};
 static const struct column by_page[] = {
 	HEX("frame", "frame", 12), TEXT("cause", "cause", 17), TEXT("detail", "detail", 18), SUMS};
 static const struct column by_domain[] = {TEXT("ifnull('d' || domid, '?')", "domain", 7), SUMS};
 static const struct column by_fork[] = {COUNT("fork_id", "fork", 6), SUMS};
 static const struct column by_interrupted[] = {
-	TEXT(VCPU_SQL, "vcpu", 8),
+	TEXT(XF_VCPU_SQL, "vcpu", 8),
 	TEXT("ifnull('d' || by_domid || 'v' || by_vcpu, '?')", "by", 8),
 	TEXT("ifnull(cause, '?')", "cause", 17),
 	COUNT("count(*)", "IPIs", 8),
@@ -102,7 +100,7 @@ static const struct column by_interrupted[] = {
 static const struct table each_flush = TABLE("", "tlb_flushes", NULL, each);
 static const struct table tables[] = {
 	TABLE("cause", "tlb_flushes", "cause, detail, reach", by_cause),
-	TABLE("caller", "tlb_flushes", CALLER, by_caller),
+	TABLE("caller", "tlb_flushes", XF_INSTRUCTION_SQL, by_caller),
 	TABLE("page", "tlb_flushes", "frame, cause, detail", by_page),
 	TABLE("domain", "tlb_flushes", "domid", by_domain),
 	TABLE("fork", "tlb_flushes", "fork_id", by_fork),
@@ -141,42 +139,6 @@ static void select_list(
 	}
 }
 
-static void where(sqlite3_str *sql, const struct xf_options *o, const struct xf_range *range)
-{
-	sqlite3_str_appendall(sql, " WHERE 1");
-	if (o->domid >= 0)
-		sqlite3_str_appendf(sql, " AND domid = %d", o->domid);
-	if (o->vcpu >= 0)
-		sqlite3_str_appendf(sql, " AND vcpu = %d", o->vcpu);
-	if (o->fork >= 0)
-		sqlite3_str_appendf(sql, " AND fork_id = %lld", (long long)o->fork);
-	if (range->has_from)
-		sqlite3_str_appendf(sql, " AND tsc >= %lld", (long long)range->from);
-	if (range->has_to)
-		sqlite3_str_appendf(sql, " AND tsc <= %lld", (long long)range->to);
-}
-
-static int print(sqlite3 *db, char *sql, const struct xf_column *columns, size_t n,
-	enum xf_format format, struct xf_error *err)
-{
-	struct xf_out *out = NULL;
-	sqlite3_stmt *stmt = NULL;
-	int code = sql ? xf_db_prepare(db, &stmt, sql, err) : xf_fail_nomem(err), closed;
-
-	if (!code)
-		code = xf_out_new(&out, stdout, format, columns, n, err);
-	if (!code)
-		xf_out_header(out);
-	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
-		xf_out_row(out, stmt);
-		code = 0;
-	}
-	closed = xf_out_close(out, err);
-	sqlite3_finalize(stmt);
-	sqlite3_free(sql);
-	return code ? code : closed;
-}
-
 /* None of these records: why that may be. */
 static int tell_none(sqlite3 *db, struct xf_error *err)
 {
@@ -209,7 +171,8 @@ static int list(struct flush_options *f, struct xf_error *err)
 		sqlite3_str_appendall(sql, "SELECT ");
 		select_list(sql, t, hz, columns);
 		sqlite3_str_appendf(sql, " FROM %s", t->from);
-		where(sql, o, &range);
+		sqlite3_str_appendall(sql, " WHERE 1");
+		xf_append_filters(sql, o, &range, "tsc", "tsc");
 		if (t->group)
 			sqlite3_str_appendf(sql, " GROUP BY %s ORDER BY %s", t->group, t->group);
 		else
@@ -219,7 +182,7 @@ static int list(struct flush_options *f, struct xf_error *err)
 	if (code)
 		sqlite3_free(sqlite3_str_finish(sql));
 	else
-		code = print(db, sqlite3_str_finish(sql), columns, t->n, o->format, err);
+		code = xf_print_query(db, sqlite3_str_finish(sql), columns, t->n, o->format, err);
 	if (!code && o->format == XF_FORMAT_TEXT)
 		code = tell_none(db, err);
 	sqlite3_close(db);

@@ -29,11 +29,9 @@ struct listing {
 	bool by_process; /* it has no vCPU */
 };
 
-#define VCPU_SQL "ifnull('d' || domid || 'v' || vcpu, '?')"
 /* an mmuext_op may be a flush or anything else */
 #define FLUSHES_SQL(n)	     "CASE reach WHEN 'unknown' THEN '<= ' ELSE '' END || " n
 #define PER_PTE_SQL(n, ptes) "CASE WHEN " ptes " THEN printf('%.3f', " n " * 1.0 / " ptes ") END"
-#define INSTRUCTION_SQL	     "ifnull(symbol, printf('0x%x', rip))"
 #define FORKS_ONLY	     " AND fork_id IS NOT NULL"
 #define MARK_SQL	     "CASE complete WHEN 0 THEN 'cut' ELSE '' END"
 #define HEX_WIDTH	     18
@@ -41,7 +39,7 @@ struct listing {
 #define WHO_SQL		     "comm || ' ' || pid || ' > ' || child_pid"
 
 static const struct text_column fork_text[] = {
-	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}}, {VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}}, {XF_VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
 	{"START", {"start", NULL, 13, XF_CELL_REAL}},
 	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
 	{"mechanism", {"by", NULL, 7, XF_CELL_TEXT}}, {"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
@@ -67,7 +65,7 @@ static const struct text_column process_text[] = {
 static const struct text_column page_text[] = {
 	{"sequence_id", {"seq", NULL, 6, XF_CELL_INT}},
 	{"fork_id", {"fork", NULL, 5, XF_CELL_INT}},
-	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{XF_VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
 	{"ifnull(pt_page, frame)", {"page", "page or frame", 18, XF_CELL_HEX}},
 	{"mechanism", {"by", NULL, 7, XF_CELL_TEXT}},
 	{"ptes", {"ptes", NULL, 4, XF_CELL_INT}},
@@ -80,7 +78,7 @@ static const struct text_column page_text[] = {
 static const struct text_column spurious_text[] = {
 	{"event_id", {"event", NULL, 8, XF_CELL_INT}},
 	{"START", {"start", NULL, 13, XF_CELL_REAL}},
-	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{XF_VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
 	{"va", {"va", NULL, 14, XF_CELL_HEX}},
 	{"error_code", {"code", NULL, 4, XF_CELL_TEXTHEX}},
 	{"cause", {"cause", NULL, 8, XF_CELL_TEXT}},
@@ -99,13 +97,13 @@ static const struct text_column flush_text[] = {
 };
 
 static const struct text_column walk_text[] = {
-	{VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
+	{XF_VCPU_SQL, {"vcpu", NULL, 5, XF_CELL_TEXT}},
 	{"START", {"start", NULL, 13, XF_CELL_REAL}},
 	{"DURATION", {"time", NULL, 11, XF_CELL_REAL}},
 	{"kind", {"kind", NULL, 6, XF_CELL_TEXT}},
 	{"pt_pages", {"pages", NULL, 5, XF_CELL_INT}},
 	{"ptes", {"ptes", NULL, 5, XF_CELL_INT}},
-	{INSTRUCTION_SQL, {"instruction", NULL, 26, XF_CELL_TEXT}},
+	{XF_INSTRUCTION_SQL, {"instruction", NULL, 26, XF_CELL_TEXT}},
 };
 
 #define CAUSE_WIDTH 17
@@ -228,17 +226,7 @@ static char *filters(
 			" (SELECT fork_id FROM forks WHERE 1",
 			o->vcpu < 0 && o->fork < 0 && !range->has_from && !range->has_to ? o->domid
 											 : -1);
-	if (o->domid >= 0)
-		sqlite3_str_appendf(sql, " AND domid = %d", o->domid);
-	if (o->vcpu >= 0)
-		sqlite3_str_appendf(sql, " AND vcpu = %d", o->vcpu);
-	if (o->fork >= 0)
-		sqlite3_str_appendf(sql, " AND fork_id = %lld", (long long)o->fork);
-	if (range->has_from)
-		sqlite3_str_appendf(sql, " AND %s >= %lld", l->last ? l->last : l->time,
-			(long long)range->from);
-	if (range->has_to)
-		sqlite3_str_appendf(sql, " AND %s <= %lld", l->time, (long long)range->to);
+	xf_append_filters(sql, o, range, l->last ? l->last : l->time, l->time);
 	if (l->by_fork && any)
 		sqlite3_str_appendall(sql, "))");
 	return sqlite3_str_finish(sql);
@@ -299,28 +287,6 @@ static int order_of(const struct listing *l, const struct xf_options *o,
 	return *order ? 0 : xf_fail_nomem(err);
 }
 
-/* Takes sql, which may be NULL for want of memory, and frees it. */
-static int print(sqlite3 *db, char *sql, const struct xf_column *columns, size_t n,
-	enum xf_format format, struct xf_error *err)
-{
-	struct xf_out *out = NULL;
-	sqlite3_stmt *stmt = NULL;
-	int code = sql ? xf_db_prepare(db, &stmt, sql, err) : xf_fail_nomem(err), closed;
-
-	if (!code)
-		code = xf_out_new(&out, stdout, format, columns, n, err);
-	if (!code)
-		xf_out_header(out);
-	while (!code && !xf_out_failed(out) && (code = xf_db_step(stmt, err)) == 1) {
-		xf_out_row(out, stmt);
-		code = 0;
-	}
-	closed = xf_out_close(out, err);
-	sqlite3_finalize(stmt);
-	sqlite3_free(sql);
-	return code ? code : closed;
-}
-
 /* Before the rows of forks: all flushes by mechanism, cause and reach. */
 static int print_flush_totals(sqlite3 *db, const char *where, bool recorded, struct xf_error *err)
 {
@@ -340,7 +306,7 @@ static int print_flush_totals(sqlite3 *db, const char *where, bool recorded, str
 		" %s, sum(cpus), sum(ptes), %s%s FROM flushes%s GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
 		FLUSHES_SQL("sum(flushes)"), PER_PTE_SQL("sum(flushes)", "sum(ptes)"),
 		recorded ? ", sum(avoided)" : "", where);
-	int code = print(db, sql, columns, n, XF_FORMAT_TEXT, err);
+	int code = xf_print_query(db, sql, columns, n, XF_FORMAT_TEXT, err);
 
 	if (!code && recorded)
 		puts("\nRecorded by Xen itself; avoided: its filter by timestamps left no CPU to flush.  Each one:\n"
@@ -365,30 +331,12 @@ static int print_walk_totals(sqlite3 *db, const char *where, struct xf_error *er
 	char *sql = sqlite3_mprintf(
 		"SELECT ifnull('d' || domid, '?'), kind, count(*), sum(pt_pages), sum(ptes),"
 		" %s FROM walks%s GROUP BY domid, kind, rip ORDER BY 5 DESC",
-		INSTRUCTION_SQL, where);
-	int code =
-		print(db, sql, columns, sizeof(columns) / sizeof(columns[0]), XF_FORMAT_TEXT, err);
+		XF_INSTRUCTION_SQL, where);
+	int code = xf_print_query(
+		db, sql, columns, sizeof(columns) / sizeof(columns[0]), XF_FORMAT_TEXT, err);
 
 	if (!code)
 		puts("\nWalk by walk:\n");
-	return code;
-}
-
-/* A fork that does not exist is a mistake, not an empty table. */
-static int check_fork(sqlite3 *db, const struct xf_options *o, struct xf_error *err)
-{
-	char sql[80];
-	int64_t n;
-	int code;
-
-	if (o->fork < 0)
-		return 0;
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM fork WHERE fork_id = %lld",
-		(long long)o->fork);
-	code = xf_db_int(db, sql, &n, err);
-	if (!code && !n)
-		code = xf_fail(err, XF_USAGE, "there is no fork %lld; xenfault forks lists them",
-			(long long)o->fork);
 	return code;
 }
 
@@ -517,7 +465,7 @@ static int print_list(sqlite3 *db, const struct listing *l, struct xf_options *o
 	if (!code && !strcmp(l->view, "walks") && text && !picked.n)
 		code = print_walk_totals(db, *where, err);
 	if (!code)
-		code = print(db,
+		code = xf_print_query(db,
 			sqlite3_mprintf("%s FROM %s%s%s ORDER BY %s LIMIT %lld", select, l->view,
 				*where, l->by_fork && text && !picked.n ? FORKS_ONLY : "", order,
 				(long long)o->limit),
@@ -549,7 +497,7 @@ static int list(const struct listing *l, struct xf_options *o, struct xf_error *
 	if (!code)
 		code = xf_time_range_of(db, o, hz, &range, NULL, err);
 	if (!code)
-		code = check_fork(db, o, err);
+		code = xf_need_fork(db, o, err);
 	if (!code) {
 		where = filters(l, o, &range);
 		code = where ? print_list(db, l, o, hz, &where, err) : xf_fail_nomem(err);
