@@ -8,6 +8,7 @@
 #include "analyzer/verify/verify.h"
 #include "common/map.h"
 #include "schemas/scan.h"
+#include "schemas/spans.h"
 
 #define XF_PENDING 16 /* faults of a vCPU that wait for their line */
 #define XF_MOVES   8  /* migrations of a task that are kept */
@@ -105,10 +106,6 @@ struct xf_page {
 	uint64_t start, end; /* bounds of the VMA that a wrong one is outside of */
 };
 
-struct xf_span {
-	uint64_t first, last; /* TSC */
-};
-
 struct xf_verify {
 	sqlite3 *db;
 	const struct xf_verify_options *options;
@@ -123,8 +120,7 @@ struct xf_verify {
 	size_t ntruths, truths_room;
 	struct xf_found *forks;
 	size_t nforks;
-	struct xf_span *losses;
-	size_t nlosses;
+	struct xf_spans losses;	 /* of all pCPUs */
 	sqlite3_stmt *sequences; /* by first_event */
 	bool more_sequences;
 	struct xf_page **open; /* sequences that may hold the current event */

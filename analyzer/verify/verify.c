@@ -45,60 +45,12 @@ int xf_verify_differ(struct xf_verify *v, const struct xf_verify_difference *dif
 
 bool xf_verify_covered(const struct xf_verify *v, uint64_t tsc)
 {
-	size_t low = 0, high = v->nlosses;
-
-	if (tsc < v->capture_first || tsc > v->capture_last)
-		return false;
-	/* spans of several pCPUs overlap: they were joined, so the last one that begins before decides */
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (v->losses[middle].first <= tsc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return !low || v->losses[low - 1].last < tsc;
+	return tsc >= v->capture_first && tsc <= v->capture_last && !xf_spans_hold(&v->losses, tsc);
 }
 
 bool xf_verify_logged(const struct xf_verify *v, const struct xf_verify_cpu *cpu, uint64_t tsc)
 {
 	return cpu->first && tsc >= cpu->first && tsc <= v->survey.last;
-}
-
-/* Losses of all pCPUs as spans that do not overlap, in order. */
-static int load_losses(struct xf_verify *v)
-{
-	sqlite3_stmt *stmt;
-	size_t room = 0;
-	int code = xf_db_prepare(v->db, &stmt,
-		"SELECT ifnull(tsc_first, 0), ifnull(tsc_last, 0) FROM loss ORDER BY 1", v->err);
-
-	while (!code && (code = xf_db_step(stmt, v->err)) == 1) {
-		struct xf_span span = {(uint64_t)sqlite3_column_int64(stmt, 0),
-			(uint64_t)sqlite3_column_int64(stmt, 1)};
-		struct xf_span *before = v->nlosses ? &v->losses[v->nlosses - 1] : NULL;
-
-		code = 0;
-		if (before && span.first <= before->last) {
-			before->last = span.last > before->last ? span.last : before->last;
-			continue;
-		}
-		if (v->nlosses == room) {
-			struct xf_span *more;
-
-			room = room ? 2 * room : 64;
-			more = realloc(v->losses, room * sizeof(*more));
-			if (!more) {
-				code = xf_fail_nomem(v->err);
-				break;
-			}
-			v->losses = more;
-		}
-		v->losses[v->nlosses++] = span;
-	}
-	sqlite3_finalize(stmt);
-	return code;
 }
 
 static int load_forks(struct xf_verify *v)
@@ -303,7 +255,9 @@ static int open_both(struct xf_verify *v, const char *path)
 	if (!code && v->result->domid < 0)
 		code = find_domain(v);
 	if (!code)
-		code = load_losses(v);
+		code = xf_spans_load(&v->losses, v->db,
+			"SELECT ifnull(tsc_first, 0), ifnull(tsc_last, 0) FROM loss ORDER BY 1",
+			v->err);
 	if (!code)
 		code = load_forks(v);
 	if (!code)
@@ -336,7 +290,7 @@ static void free_all(struct xf_verify *v)
 	xf_map_free(&v->protected);
 	free(v->truths);
 	free(v->forks);
-	free(v->losses);
+	free(v->losses.at);
 	sqlite3_finalize(v->sequences);
 	xf_ftrace_close(v->log);
 }

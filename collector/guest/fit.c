@@ -44,19 +44,7 @@ struct pass {
 
 static bool covered(const struct xf_guest *g, uint64_t tsc)
 {
-	size_t low = 0, high = g->nholes;
-
-	if (tsc < g->first || tsc > g->last)
-		return false;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (g->holes[middle].first <= tsc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return !low || g->holes[low - 1].last < tsc;
+	return tsc >= g->first && tsc <= g->last && !xf_spans_hold(&g->holes, tsc);
 }
 
 static int keep(struct pass *p, const struct xf_event *event)

@@ -114,43 +114,6 @@ static int survey(struct xf_guest *g)
 	return code;
 }
 
-/* When records are missing on some pCPU, as spans that do not overlap. */
-static int load_holes(struct xf_guest *g)
-{
-	sqlite3_stmt *stmt = NULL;
-	size_t room = 0;
-	int code = xf_db_prepare(g->db, &stmt,
-		"SELECT ifnull(tsc_first, 0) AS first, ifnull(tsc_last, 0) FROM loss UNION ALL"
-		" SELECT tsc_first, tsc_last FROM gap ORDER BY first",
-		g->err);
-
-	while (!code && (code = xf_db_step(stmt, g->err)) == 1) {
-		struct xf_guest_span span = {(uint64_t)sqlite3_column_int64(stmt, 0),
-			(uint64_t)sqlite3_column_int64(stmt, 1)};
-		struct xf_guest_span *before = g->nholes ? &g->holes[g->nholes - 1] : NULL;
-
-		code = 0;
-		if (before && span.first <= before->last) {
-			before->last = span.last > before->last ? span.last : before->last;
-			continue;
-		}
-		if (g->nholes == room) {
-			struct xf_guest_span *more;
-
-			room = room ? 2 * room : 64;
-			more = realloc(g->holes, room * sizeof(*more));
-			if (!more) {
-				code = xf_fail_nomem(g->err);
-				break;
-			}
-			g->holes = more;
-		}
-		g->holes[g->nholes++] = span;
-	}
-	sqlite3_finalize(stmt);
-	return code;
-}
-
 static int load_times(struct xf_guest *g)
 {
 	int64_t first = 0, last = 0;
@@ -162,7 +125,12 @@ static int load_times(struct xf_guest *g)
 			g->db, "SELECT ifnull((SELECT tsc_last FROM capture), 0)", &last, g->err);
 	g->first = (uint64_t)first;
 	g->last = (uint64_t)last;
-	return code ? code : load_holes(g);
+	if (code)
+		return code;
+	return xf_spans_load(&g->holes, g->db,
+		"SELECT ifnull(tsc_first, 0) AS first, ifnull(tsc_last, 0) FROM loss UNION ALL"
+		" SELECT tsc_first, tsc_last FROM gap ORDER BY first",
+		g->err);
 }
 
 /* Another log of the domain gives way. */
@@ -243,7 +211,7 @@ int xf_guest_load(sqlite3 *db, int domid, const char *path, bool (*stop)(void),
 		code = write_log(&g, path);
 	if (!code)
 		code = xf_guest_tasks(&g);
-	free(g.holes);
+	free(g.holes.at);
 	xf_ftrace_close(g.log);
 	return code;
 }

@@ -6,6 +6,7 @@
 #include "collector/guest/guest.h"
 #include "common/map.h"
 #include "schemas/event.h"
+#include "schemas/spans.h"
 
 /* A time of the log on the capture's clock: tsc + rate * (time - its own zero). */
 struct xf_guest_clock {
@@ -22,10 +23,6 @@ struct xf_guest_survey {
 	bool switches, pins, flags; /* it has sched_switch, xen_mmu_pgd_pin, task_newtask */
 };
 
-struct xf_guest_span {
-	uint64_t first, last; /* TSC */
-};
-
 struct xf_guest {
 	sqlite3 *db;
 	int domid;
@@ -35,9 +32,8 @@ struct xf_guest {
 	struct xf_error *err;
 	struct xf_guest_survey survey;
 	struct xf_guest_clock clock;
-	uint64_t first, last;	     /* the capture's time, TSC */
-	struct xf_guest_span *holes; /* times without records, apart and in order */
-	size_t nholes;
+	uint64_t first, last;  /* the capture's time, TSC */
+	struct xf_spans holes; /* when records are missing on some pCPU */
 	int64_t log_id;
 };
 
