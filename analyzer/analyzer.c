@@ -480,7 +480,7 @@ int xf_analyzer_event(
 	a->err = err;
 	a->event_id = event_id;
 	if (event->kind == XF_LOST) {
-		code = a->tlb ? xf_tlb_other(a, NULL, event) : 0;
+		code = a->tlbs.count ? xf_tlb_other(a, NULL, event) : 0;
 		return code ? code : lost(a, event);
 	}
 	/* what is concluded from stock Xen's records is concluded from these alone */
@@ -490,7 +490,7 @@ int xf_analyzer_event(
 	if (!v)
 		return -XF_INTERNAL;
 	make_newest(a, v->domain);
-	code = a->tlb ? xf_tlb_other(a, v, event) : 0;
+	code = a->tlbs.count ? xf_tlb_other(a, v, event) : 0;
 	if (!code)
 		code = ask_episodes(a, v, event);
 	if (!code)

@@ -275,7 +275,7 @@ int xf_rows_forget_fork(struct xf_analyzer *a, int64_t fork_id)
 
 	add(a->statements[XF_FORGET_FORK], 1, (uint64_t)fork_id);
 	code = xf_rows_run(a, a->statements[XF_FORGET_FORK]);
-	if (code || !a->tlb)
+	if (code || !a->tlbs.count)
 		return code;
 	add(a->statements[XF_FORGET_FLUSHES], 1, (uint64_t)fork_id);
 	return xf_rows_run(a, a->statements[XF_FORGET_FLUSHES]);
@@ -288,7 +288,7 @@ int xf_rows_move_fork(struct xf_analyzer *a, int64_t from, int64_t to)
 	add(a->statements[XF_MOVE_FORK], 1, (uint64_t)from);
 	add(a->statements[XF_MOVE_FORK], 2, (uint64_t)to);
 	code = xf_rows_run(a, a->statements[XF_MOVE_FORK]);
-	if (code || !a->tlb)
+	if (code || !a->tlbs.count)
 		return code;
 	add(a->statements[XF_MOVE_FLUSHES], 1, (uint64_t)from);
 	add(a->statements[XF_MOVE_FLUSHES], 2, (uint64_t)to);

@@ -317,7 +317,7 @@ struct xf_analyzer {
 	struct xf_map superpages;	   /* see hap.c */
 	int64_t event_id;		   /* the current event */
 	struct xf_vcpu *last;		   /* whose the event before it was, NULL = none */
-	struct xf_tlb *tlb; /* flushes as Xen records them, by pCPU: tlb.c; NULL = none recorded */
+	struct xf_map tlbs; /* pCPU -> flush as Xen records it: tlb.c; empty = none recorded */
 	uint64_t findings[XF_FINDING_COUNT];
 	struct xf_flushes flushes[XF_CAUSES][XF_REACHES]; /* outside of forks */
 	struct xf_error *err;				  /* of the current call */

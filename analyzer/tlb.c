@@ -24,7 +24,6 @@
 
 /* A flush that is under way, or was avoided; one for each pCPU, made when it is needed first. */
 struct xf_tlb {
-	struct xf_tlb *next;
 	uint32_t pcpu;
 	bool open;
 	bool awaits_type; /* the page whose type changes is named by what follows */
@@ -88,20 +87,12 @@ static const char *detail_text(uint64_t arg1, char *text, size_t size)
 
 static struct xf_tlb *tlb_of(struct xf_analyzer *a, uint32_t pcpu)
 {
-	struct xf_tlb *t = a->tlb;
+	struct xf_tlb *t = xf_map_object(&a->tlbs, pcpu, sizeof(*t));
 
-	while (t && t->pcpu != pcpu)
-		t = t->next;
-	if (t)
-		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t) {
+	if (!t)
 		xf_fail_nomem(a->err);
-		return NULL;
-	}
-	t->pcpu = pcpu;
-	t->next = a->tlb;
-	a->tlb = t;
+	else
+		t->pcpu = pcpu;
 	return t;
 }
 
@@ -207,8 +198,11 @@ static int filter(struct xf_analyzer *a, struct xf_tlb *t, const struct xf_event
 static int interrupt(struct xf_analyzer *a, const struct xf_event *event)
 {
 	struct xf_tlb *by = NULL;
+	uint64_t pcpu, value;
+	size_t cursor = 0;
 
-	for (struct xf_tlb *t = a->tlb; t; t = t->next) {
+	while (xf_map_next(&a->tlbs, &cursor, &pcpu, &value)) {
+		struct xf_tlb *t = (struct xf_tlb *)(uintptr_t)value;
 		const struct xf_event *e = &t->event;
 
 		if (!t->open || e->kind != XF_FLUSH || t->pcpu == event->pcpu ||
@@ -294,14 +288,13 @@ int xf_tlb_event(struct xf_analyzer *a, const struct xf_event *event)
 
 int xf_tlb_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)
 {
-	struct xf_tlb *t = a->tlb;
+	uint64_t *slot = xf_map_get(&a->tlbs, event->pcpu);
+	struct xf_tlb *t = slot ? (struct xf_tlb *)(uintptr_t)*slot : NULL;
 
 	/* the child's tables are pinned inside of multicalls */
 	if (v && event->raw_id != XF_RECORD_SUBCALL && event->kind != XF_MULTICALL &&
 		event->kind != XF_BATCH)
 		v->pinning = 0;
-	while (t && t->pcpu != event->pcpu)
-		t = t->next;
 	if (!t)
 		return 0;
 	if (!t->open) {
@@ -314,20 +307,22 @@ int xf_tlb_other(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event
 
 int xf_tlb_finish(struct xf_analyzer *a)
 {
+	uint64_t pcpu, value;
+	size_t cursor = 0;
 	int code = 0;
 
-	for (struct xf_tlb *t = a->tlb; t && !code; t = t->next)
-		if (t->open)
-			code = write_flush(a, t);
+	while (!code && xf_map_next(&a->tlbs, &cursor, &pcpu, &value))
+		if (((struct xf_tlb *)(uintptr_t)value)->open)
+			code = write_flush(a, (struct xf_tlb *)(uintptr_t)value);
 	return code;
 }
 
 void xf_tlb_free(struct xf_analyzer *a)
 {
-	while (a->tlb) {
-		struct xf_tlb *next = a->tlb->next;
+	uint64_t pcpu, value;
+	size_t cursor = 0;
 
-		free(a->tlb);
-		a->tlb = next;
-	}
+	while (xf_map_next(&a->tlbs, &cursor, &pcpu, &value))
+		free((void *)(uintptr_t)value);
+	xf_map_free(&a->tlbs);
 }
