@@ -167,16 +167,14 @@ static void histogram(const struct xf_policy *p)
 		&p->units, XF_POLICY_UNHOOK, p->units.cost[XF_UNIT_UNHOOKS].value, p->cpus);
 
 	xf_print(stdout, "\n%-12s %9s  %7s\n", "PTEs of page", "pages", "share");
-	/* wider than a count can be, so that they end */
-	for (uint64_t low = 0, high = 0; low <= p->most;
+	for (unsigned low = 0, high = 0; low <= p->most;
 		low = high + 1, high = low ? 2 * low - 1 : 1) {
-		uint64_t n = xf_policy_pages(p, (unsigned)low, (unsigned)high);
-		char range[48];
+		uint64_t n = xf_policy_pages(p, low, high);
+		char range[32];
 
 		if (!n)
 			continue;
-		snprintf(range, sizeof(range), low == high ? "%llu" : "%llu-%llu",
-			(unsigned long long)low, (unsigned long long)high);
+		snprintf(range, sizeof(range), low == high ? "%u" : "%u-%u", low, high);
 		xf_print(stdout, "%-12s %9llu  %6.1f%%  %.*s\n", range, (unsigned long long)n,
 			100.0 * (double)n / (double)p->pages, (int)(40 * n / p->pages), bar);
 	}
