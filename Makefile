@@ -272,7 +272,7 @@ run-torture: all $(standin) $(torture_bin)
 # The programs of make check, NAME=COMMAND, those that take longest first.  run.py runs them side by
 # side and takes T, the part of a name that cases must contain.
 tests = $(patsubst tests/%.py,%,$(wildcard $(addprefix tests/,$(addsuffix .py, \
-	record hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth points hypervisor memory mistakes names))))
+	record rights hostile hardening clocks growth cli badinput verify fleet people synthetic compare hap why truth points hypervisor memory mistakes names))))
 standin_tests = $(if $(standin),record_standin drain)
 # the same under ASan and UBSan
 drive_tests = $(foreach t,reader:20000 import:300 symbols:20000 log:2000 database:150, \

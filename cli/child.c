@@ -42,11 +42,27 @@ static void execute(char *const argv[], int in, int out, int news, int report, b
 	_exit(127);
 }
 
-static int start(struct xf_child *child, char *const argv[], int in, int out, int news,
+/* Waits for its release; without one it ends. */
+static void wait_for(int go)
+{
+	char byte;
+	ssize_t n;
+
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	do
+		n = read(go, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(0);
+}
+
+/* Forks; go >= 0: the child waits for a byte there.  child->report tells how it went on. */
+static int launch(struct xf_child *child, char *const argv[], const int fds[3], int go,
 	bool own_group, struct xf_error *err)
 {
-	int report[2], sys = 0;
-	ssize_t n;
+	int report[2];
 
 	if (pipe2(report, O_CLOEXEC))
 		return xf_fail_errno(err, XF_INTERNAL, "cannot make a pipe");
@@ -62,27 +78,42 @@ static int start(struct xf_child *child, char *const argv[], int in, int out, in
 		close_all(report, 2);
 		return xf_fail_errno(err, XF_INTERNAL, "cannot start a process");
 	}
-	if (!child->pid)
-		execute(argv, in, out, news, report[1], own_group);
-	close(report[1]);
-	do
-		n = read(report[0], &sys, sizeof(sys));
-	while (n < 0 && errno == EINTR);
-	close(report[0]);
-	if (n == sizeof(sys)) {
-		waitpid(child->pid, NULL, 0);
-		child->pid = 0;
-		errno = sys;
-		return xf_fail_errno(err, XF_IO, "cannot run %s", argv[0]);
+	if (!child->pid) {
+		if (child->go >= 0)
+			close(child->go);
+		if (go >= 0)
+			wait_for(go);
+		execute(argv, fds[0], fds[1], fds[2], report[1], own_group);
 	}
+	close(report[1]);
+	child->report = report[0];
 	return 0;
+}
+
+/* Has it become the program? */
+static int await_exec(struct xf_child *child, const char *name, struct xf_error *err)
+{
+	int sys = 0;
+	ssize_t n;
+
+	do
+		n = read(child->report, &sys, sizeof(sys));
+	while (n < 0 && errno == EINTR);
+	close(child->report);
+	child->report = -1;
+	if (n != sizeof(sys))
+		return 0;
+	waitpid(child->pid, NULL, 0);
+	child->pid = 0;
+	errno = sys;
+	return xf_fail_errno(err, XF_IO, "cannot run %s", name);
 }
 
 int xf_child_producer(struct xf_child *child, char *const argv[], bool status, struct xf_error *err)
 {
 	int fds[6] = {-1, -1, -1, -1, -1, -1}, code;
 
-	*child = (struct xf_child){.out = -1, .in = -1, .news = -1};
+	*child = XF_NO_CHILD;
 	if (pipe2(fds, O_CLOEXEC) ||
 		(status && (pipe2(fds + 2, O_CLOEXEC) || pipe2(fds + 4, O_CLOEXEC)))) {
 		code = xf_fail_errno(err, XF_INTERNAL, "cannot make a pipe");
@@ -90,7 +121,9 @@ int xf_child_producer(struct xf_child *child, char *const argv[], bool status, s
 		return code;
 	}
 	fcntl(fds[0], F_SETPIPE_SZ, 1 << 20);
-	code = start(child, argv, fds[2], fds[1], fds[5], true, err);
+	code = launch(child, argv, (int[]){fds[2], fds[1], fds[5]}, -1, true, err);
+	if (!code)
+		code = await_exec(child, argv[0], err);
 	if (code) {
 		close_all(fds, 6);
 		return code;
@@ -107,10 +140,28 @@ int xf_child_producer(struct xf_child *child, char *const argv[], bool status, s
 	return 0;
 }
 
-int xf_child_command(struct xf_child *child, char *const argv[], struct xf_error *err)
+int xf_child_hold(struct xf_child *child, char *const argv[], struct xf_error *err)
 {
-	*child = (struct xf_child){.out = -1, .in = -1, .news = -1};
-	return start(child, argv, -1, -1, -1, false, err);
+	int go[2], code;
+
+	*child = XF_NO_CHILD;
+	if (pipe2(go, O_CLOEXEC))
+		return xf_fail_errno(err, XF_INTERNAL, "cannot make a pipe");
+	child->go = go[1];
+	code = launch(child, argv, (int[]){-1, -1, -1}, go[0], false, err);
+	close(go[0]);
+	return code;
+}
+
+int xf_child_release(struct xf_child *child, char *const argv[], struct xf_error *err)
+{
+	ssize_t n = write(child->go, "", 1);
+
+	close(child->go);
+	child->go = -1;
+	if (n != 1)
+		return xf_fail_errno(err, XF_INTERNAL, "cannot start %s", argv[0]);
+	return await_exec(child, argv[0], err);
 }
 
 bool xf_child_ended(struct xf_child *child)
@@ -131,13 +182,14 @@ void xf_child_stop(struct xf_child *child, int signal_number)
 
 void xf_child_close(struct xf_child *child)
 {
-	int *fds[] = {&child->out, &child->in, &child->news};
+	int *fds[] = {&child->out, &child->in, &child->news, &child->go, &child->report};
 
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);
 		*fds[i] = -1;
 	}
+	/* one that was never let go ends by itself */
 	if (child->pid) {
 		kill(child->pid, SIGKILL);
 		waitpid(child->pid, &child->wait_status, 0);

@@ -12,10 +12,12 @@
 #include "common/error.h"
 
 struct xf_child {
-	pid_t pid; /* 0 = not running */
-	int out;   /* its standard output, -1 = not ours */
-	int in;	   /* its standard input, -1 = not ours; closing it asks xenfault-drain to end */
-	int news;  /* its --status-fd, -1 = none */
+	pid_t pid;  /* 0 = not running */
+	int out;    /* its standard output, -1 = not ours */
+	int in;	    /* its standard input, -1 = not ours; closing it asks xenfault-drain to end */
+	int news;   /* its --status-fd, -1 = none */
+	int go;	    /* what holds it back, -1 = nothing */
+	int report; /* what tells whether it could be run, -1 = told */
 	int wait_status;
 };
 
@@ -30,8 +32,17 @@ struct xf_child {
 int xf_child_producer(
 	struct xf_child *child, char *const argv[], bool status, struct xf_error *err);
 
-/* Starts a command that keeps our terminal. */
-int xf_child_command(struct xf_child *child, char *const argv[], struct xf_error *err);
+/*
+ * A command that keeps our terminal, and has the rights and the descriptors of this moment: a process that waits
+ * until it is let go, or is gone with us.
+ */
+int xf_child_hold(struct xf_child *child, char *const argv[], struct xf_error *err);
+
+/* The command is run. */
+int xf_child_release(struct xf_child *child, char *const argv[], struct xf_error *err);
+
+/* No child. */
+#define XF_NO_CHILD ((struct xf_child){.out = -1, .in = -1, .news = -1, .go = -1, .report = -1})
 
 /* Has it ended?  wait_status is set then, and pid is 0. */
 bool xf_child_ended(struct xf_child *child);

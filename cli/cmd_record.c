@@ -22,6 +22,7 @@
 #include "cli/cli.h"
 #include "cli/guests.h"
 #include "cli/host_names.h"
+#include "cli/rights.h"
 #include "cli/symbolize.h"
 #include "collector/store/spool.h"
 #include "collector/store/store.h"
@@ -74,6 +75,7 @@ struct record {
 	bool dry; /* the reader has used all that it was given */
 	char *drain_path;
 	struct xf_newfile *raw; /* NULL = not wanted */
+	unsigned new_flags;	/* of both files */
 	bool restored;		/* the drain, or its guard, left Xen as it found it */
 	char failure[1024];	/* what the drain said, class cut off */
 	bool failed, usage;
@@ -159,7 +161,7 @@ static int open_raw(struct record *r, int *raw, struct xf_error *err)
 	*raw = -1;
 	if (!r->own->raw)
 		return 0;
-	code = xf_newfile_open(&r->raw, r->own->raw, file_flags(r), err);
+	code = xf_newfile_open(&r->raw, r->own->raw, r->new_flags, err);
 	if (code)
 		return code;
 	xf_tell_newfile(r->raw);
@@ -453,7 +455,7 @@ static int start_command(struct record *r, struct xf_error *err)
 	if (!r->options->nargs || r->started || r->stopped || !ready)
 		return 0;
 	r->started = true;
-	return xf_child_command(&r->command, r->options->args, err);
+	return xf_child_release(&r->command, r->options->args, err);
 }
 
 static int capture(struct record *r, struct xf_error *err)
@@ -692,19 +694,35 @@ static int spool_result(struct record *r, struct xf_error *err)
 			 : 0;
 }
 
-static int run(struct record *r, struct xf_error *err)
+/* What needs the caller's rights; they are given up at the end. */
+static int start(struct record *r, int *raw, struct xf_error *err)
 {
-	bool whole = false;
-	int raw, code, closing;
+	struct xf_rights rights = {.options = r->options, .database = r->path, .raw = r->own->raw};
+	int code = r->options->nargs ? xf_child_hold(&r->command, r->options->args, err) : 0;
 
+	if (code)
+		return code;
 	xf_host_names_begin(&r->names, r->options, r->own->via != NULL, r->own->no_guest_log);
-	code = open_raw(r, &raw, err);
+	code = open_raw(r, raw, err);
 	if (!code)
 		code = r->own->via ? start_via(r, err) : start_drain(r, err);
 	if (!code)
-		code = xf_store_live(&r->store, r->path, file_flags(r), r->source, r->cpu_hz, err);
-	if (!code)
-		xf_tell_newfile(xf_store_file(r->store));
+		code = xf_store_live(&r->store, r->path, r->new_flags, r->source, r->cpu_hz, err);
+	if (code)
+		return code;
+	xf_tell_newfile(xf_store_file(r->store));
+	rights.producer = r->producer.pid;
+	rights.log = r->names.log.file >= 0 ? r->names.log.path : NULL;
+	rights.log_file = r->names.log.file;
+	return xf_rights_give_up(&rights, err);
+}
+
+static int run(struct record *r, struct xf_error *err)
+{
+	bool whole = false;
+	int raw = -1, code, closing;
+
+	code = start(r, &raw, err);
 	if (!code) {
 		code = xf_spool_start(&r->spool, r->producer.out, raw, r->path, err);
 		r->producer.out = -1;
@@ -732,7 +750,8 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 
 	r.path = path;
 	r.drain_path = own->via ? NULL : xf_drain_path();
-	r.producer = r.command = (struct xf_child){.out = -1, .in = -1, .news = -1};
+	r.producer = r.command = XF_NO_CHILD;
+	r.new_flags = file_flags(&r);
 	r.names = (struct xf_host_names){.log = {.stop = -1, .file = -1}};
 	if (!code)
 		code = xf_guests_check(options, err);
@@ -758,6 +777,7 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 							 : 128 + WTERMSIG(r.command.wait_status));
 	}
 	xf_child_close(&r.producer);
+	xf_child_close(&r.command);
 	xf_analyzer_free(r.analyzer);
 	xf_store_abort(r.store);
 	xf_reader_close(r.reader);

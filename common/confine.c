@@ -3,10 +3,12 @@
 #include "common/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -156,4 +158,99 @@ void xf_confine_calls(
 		MISSING(confined, "seccomp (%s)", strerror(errno));
 	else
 		DONE(confined, "seccomp");
+}
+
+/* What reading and analysis never do, and somebody who has taken them over would like to. */
+static const int denied[] = {SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv,
+	SYS_process_vm_writev, SYS_socket, SYS_socketpair, SYS_mount, SYS_umount2, SYS_pivot_root,
+	SYS_chroot, SYS_setns, SYS_unshare, SYS_bpf, SYS_perf_event_open, SYS_init_module,
+	SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_keyctl, SYS_add_key,
+	SYS_request_key, SYS_userfaultfd, SYS_io_uring_setup, SYS_open_by_handle_at, SYS_reboot,
+	SYS_swapon, SYS_swapoff};
+#define DENIED (sizeof(denied) / sizeof(denied[0]))
+
+static struct sock_filter *each(
+	struct sock_filter *at, const int *numbers, size_t count, uint32_t action)
+{
+	for (size_t i = 0; i < count; i++) {
+		*at++ = (struct sock_filter)SKIP_UNLESS(numbers[i], 1);
+		*at++ = (struct sock_filter)RETURN(action);
+	}
+	return at;
+}
+
+int xf_confine_trap(const int *trapped, size_t count)
+{
+	struct sock_filter filter[2 * (XF_CONFINE_TRAPS + DENIED) + 8], *at = filter;
+	struct sock_fprog program = {.filter = filter};
+	unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	int fd;
+
+	if (!ARCHITECTURE || count > XF_CONFINE_TRAPS)
+		return -ENOSYS;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	*at++ = (struct sock_filter)LOAD(arch);
+	*at++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
+	*at++ = (struct sock_filter)RETURN(SECCOMP_RET_ERRNO | ENOSYS);
+	*at++ = (struct sock_filter)LOAD(nr);
+	/* calls of another numbering of the same architecture (x32) */
+	*at++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);
+	*at++ = (struct sock_filter)RETURN(SECCOMP_RET_ERRNO | ENOSYS);
+	at = each(at, trapped, count, SECCOMP_RET_USER_NOTIF);
+	at = each(at, denied, DENIED, SECCOMP_RET_ERRNO | EPERM);
+	*at++ = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
+	program.len = (unsigned short)(at - filter);
+	/* a call that is answered already must not be made again because a signal came */
+	fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+	if (fd < 0 && errno == EINVAL) /* before Linux 5.19 */
+		fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- Files: Landlock ---- */
+
+#define FILES_READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define FILES_WRITTEN                                                     \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
+		LANDLOCK_ACCESS_FS_MAKE_REG)
+/* of its first version, which is all that is needed */
+#define FILES_HANDLED                                                                              \
+	(FILES_READ | FILES_WRITTEN | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
+		LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |                       \
+		LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |                      \
+		LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+
+/* A folder that is not there needs no rule. */
+static int allow(int rules, const char *folder, uint64_t rights)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = rights,
+		.parent_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+	int failed = 0;
+
+	if (rule.parent_fd < 0)
+		return 0;
+	if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0))
+		failed = errno;
+	close(rule.parent_fd);
+	return failed;
+}
+
+void xf_confine_files(struct xf_confined *confined, const char *const folders[], size_t count)
+{
+	struct landlock_ruleset_attr all = {.handled_access_fs = FILES_HANDLED};
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
+	int failed = rules < 0 ? errno : allow(rules, "/", FILES_READ);
+
+	for (size_t i = 0; !failed && i < count; i++)
+		failed = allow(rules, folders[i], FILES_READ | FILES_WRITTEN);
+	if (!failed && syscall(SYS_landlock_restrict_self, rules, 0))
+		failed = errno;
+	if (rules >= 0)
+		close(rules);
+	if (failed)
+		MISSING(confined, "Landlock (%s)", strerror(failed));
+	else
+		DONE(confined, "Landlock");
 }

@@ -47,4 +47,15 @@ struct xf_confine_call {
 void xf_confine_calls(
 	struct xf_confined *confined, const struct xf_confine_call *calls, size_t count);
 
+/*
+ * From now on each of the calls trapped waits until whoever holds the returned descriptor has answered it
+ * (seccomp_unotify(2)), and those that no analysis needs fail with EPERM.  Returns a negative errno where that cannot be had;
+ * nothing has changed then but that there are no new privileges.
+ */
+#define XF_CONFINE_TRAPS 40
+int xf_confine_trap(const int *trapped, size_t count);
+
+/* Files are only read from now on, but for those below folders and what is open (Landlock). */
+void xf_confine_files(struct xf_confined *confined, const char *const folders[], size_t count);
+
 #endif

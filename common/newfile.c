@@ -15,6 +15,7 @@
 #include "common/filelock.h"
 
 #define MARK	".xenfault-tmp-"
+#define KEPT	".kept"
 #define RANDOM	12  /* characters behind the mark */
 #define LONGEST 200 /* of the name before it; a file system takes 255 bytes */
 
@@ -351,12 +352,36 @@ char *xf_newfile_kept_name(const char *path)
 	struct stat st;
 	char *name;
 
-	for (int i = 1; asprintf(&name, i == 1 ? "%s.kept" : "%s.kept-%d", path, i) >= 0; i++) {
+	for (int i = 1; asprintf(&name, i == 1 ? "%s" KEPT : "%s" KEPT "-%d", path, i) >= 0; i++) {
 		if (lstat(name, &st))
 			return name;
 		free(name);
 	}
 	return NULL;
+}
+
+bool xf_newfile_belongs(const char *made, const char *name)
+{
+	size_t length = strlen(made), n;
+	const char *rest = name + length;
+
+	if (!strncmp(name, made, length)) {
+		if (!strncmp(rest, KEPT, strlen(KEPT))) {
+			rest += strlen(KEPT);
+			n = *rest == '-' ? strspn(rest + 1, "0123456789") : 0;
+			rest += n ? n + 1 : 0;
+		}
+	} else if (!(rest = strstr(name, MARK)) || rest == name ||
+		   strncmp(name, made, (size_t)(rest - name)) != 0) {
+		/* a long name is cut in front of the mark */
+		return false;
+	}
+	if (!strncmp(rest, MARK, strlen(MARK)) && strlen(rest) >= strlen(MARK) + RANDOM)
+		rest += strlen(MARK) + RANDOM;
+	for (size_t i = 0; i < BESIDE; i++)
+		if (!strcmp(rest, beside[i]))
+			return true;
+	return !*rest;
 }
 
 static int copy(int from, int to, const char *name, struct xf_error *err)

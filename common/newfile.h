@@ -50,6 +50,12 @@ bool xf_newfile_takes(const char *path, const char *other);
 char *xf_newfile_kept_name(const char *path);
 
 /*
+ * Is name that of a file which the making of one called made (both without folders) may leave or need: itself,
+ * its temporary and kept names, and what SQLite puts beside each?
+ */
+bool xf_newfile_belongs(const char *made, const char *name);
+
+/*
  * Copies the bytes of a file that was removed or replaced to a new one.  *kept is its name, to be
  * freed; NULL on failure.
  */
