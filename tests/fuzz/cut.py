@@ -17,7 +17,7 @@ from lib import unpack  # noqa: E402
 
 VARIABLE = ("dom0-forks", "dom0-shell", "dom0-dirty", "dom0-smp", "dom0-crowd", "dom0-all-classes",
             "dom0-lossy", "dom0-pv-class-only", "dom0-pcpu0-only", "pvh-shadow", "pvh-shadow-hvm",
-            "domu-logdirty")
+            "domu-logdirty", "points-forks", "points-grant", "pvh-hap-migrate")
 FIXED = {"wtpt-up": 60, "wtpt-smp": 60, "emulate": 60, "x32pae-wtpt-up": 36}
 MAGIC = 0x2001F003
 WINDOWS, BYTES = 6, 700

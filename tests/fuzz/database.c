@@ -24,19 +24,28 @@
 
 static const char *const captures[] = {"tests/fuzz/seeds/trace/dom0-crowd",
 	"tests/fuzz/seeds/trace/pvh-shadow", "tests/fuzz/seeds/trace/domu-logdirty",
-	"tests/fuzz/seeds/trace/dom0-forks"};
+	"tests/fuzz/seeds/trace/dom0-forks", "tests/fuzz/seeds/trace/points-forks",
+	"tests/fuzz/seeds/trace/pvh-hap-migrate"};
 #define CAPTURES (sizeof(captures) / sizeof(captures[0]))
 
 static const char *const commands[][8] = {{"forks"},
 	{"forks", "--format", "csv", "--where", "ptes > 1"}, {"pages"},
 	{"pages", "--fork", "1", "--format", "jsonl"}, {"events", "--format", "jsonl"},
-	{"events", "--fork", "1"}, {"spurious"}, {"flushes", "--format", "csv"}, {"episodes"},
-	{"dirty"}, {"info"}, {"policy"}, {"diff"}, {"report"}, {"analyze"}, {"merge"},
-	{"export", "--to", "csv", "--view", "events"},
+	{"events", "--fork", "1"}, {"spurious"}, {"flushes", "--format", "csv"},
+	{"flushes", "--each"},
+	{"flushes", "--by", "caller", "--xen-symbols", "tests/fuzz/seeds/symbols/kallsyms"},
+	{"walks"}, {"processes"}, {"episodes"}, {"episodes", "--link", "1e6"}, {"dirty"},
+	{"dirty", "--format", "jsonl"},
+	{"forks", "--sort", "cow_faults", "--reverse", "--min", "1"},
+	{"pages", "--columns", "va_base,faults,mechanism"},
+	{"verify", "--log", "tests/fuzz/seeds/log/inside"},
+	{"analyze", "--guest", "d0=tests/fuzz/seeds/log/inside"},
+	{"analyze", "--symbols", "tests/fuzz/seeds/symbols/kallsyms"}, {"info"}, {"policy"},
+	{"diff"}, {"report"}, {"analyze"}, {"merge"}, {"export", "--to", "csv", "--view", "events"},
 	{"export", "--to", "csv", "--view", "sequences"},
 	{"export", "--to", "jsonl", "--view", "forks"}, {"export", "--to", "perfetto", "--detail"},
-	{"export", "--to", "postgresql", "--host", "h"}, {"tui", "--script", SCREENS},
-	{"tui", "--follow", "--script", "<Poll>" SCREENS}, {"sql"}};
+	{"export", "--to", "folded"}, {"export", "--to", "postgresql", "--host", "h"},
+	{"tui", "--script", SCREENS}, {"tui", "--follow", "--script", "<Poll>" SCREENS}, {"sql"}};
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static char folder[64], path[96], fleet[96];
@@ -51,6 +60,18 @@ static struct {
 } columns[MOST_COLUMNS];
 static size_t ncolumns;
 
+/* What a log of dom0's kernel would have given: each fork has a process, which has run since a while. */
+static const char names[] =
+	"INSERT INTO domain_name VALUES (0, 'top');"
+	"INSERT INTO guest_log SELECT 1, 0, 'log', 'cycles', count(*), 0, 0, 0, 0, min(tsc_start),"
+	" max(tsc_end), 1.0, 9, 9, 0, 0, 1, 1, 1 FROM fork HAVING count(*) > 0;"
+	"INSERT INTO guest_fork SELECT fork_id, 1, tsc_start, ifnull(vcpu, 0), 100 + fork_id, 'sh ' || fork_id,"
+	" 200 + fork_id, 17, tsc_start - 1000, 1, NULL, NULL FROM fork;"
+	"INSERT INTO guest_task SELECT fork_id, 1, tsc_end, ifnull(vcpu, 0), 200 + fork_id, 'ls', 'exec', '/bin/ls' FROM fork;"
+	"INSERT OR IGNORE INTO guest_run SELECT 1, ifnull(vcpu, 0), tsc_start - 1000, tsc_end + 1, 100 + fork_id, 'sh' FROM fork;"
+	"INSERT INTO fork_name SELECT fork_id, fork_id, 'log' FROM fork;"
+	"INSERT INTO guest_fork_found SELECT fork_id, 'fork', fork_id, 'yes' FROM fork;";
+
 static void make_image(size_t i)
 {
 	struct xf_vtab vtab = {0};
@@ -62,6 +83,7 @@ static void make_image(size_t i)
 	must(!xf_reader_open(&vtab.reader, source, NULL));
 	must(!xf_store_scan(&db, &vtab, "fuzz", 0, NULL));
 	must(!xf_analyze(db, NULL, NULL));
+	must(sqlite3_exec(db, names, NULL, NULL, NULL) == SQLITE_OK);
 	must(sqlite3_exec(db, "VACUUM", NULL, NULL, NULL) == SQLITE_OK);
 	images[i].data = sqlite3_serialize(db, "main", &size, 0);
 	images[i].size = (size_t)size;
@@ -226,6 +248,22 @@ static void tidy(void)
 	rmdir(folder);
 }
 
+/* What reads a database and stands not in the list would go untried. */
+static void check_commands(void)
+{
+	static const char *const others[] = {"import", "record", "help", "version"};
+
+	for (int i = 0; xf_commands[i]; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < NCOMMANDS; k++)
+			known |= !strcmp(commands[k][0], xf_commands[i]->name);
+		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+			known |= !strcmp(others[k], xf_commands[i]->name);
+		must(known);
+	}
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
@@ -237,6 +275,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	for (size_t i = 0; i < CAPTURES; i++)
 		make_image(i);
 	list_columns();
+	check_commands();
 	return 0;
 }
 
