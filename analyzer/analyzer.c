@@ -426,6 +426,7 @@ static int dispatch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_ev
 			v->multicall_updates = 0;
 		return 0;
 	case XF_BATCH:
+		xf_fork_batch(v, event);
 		code = xf_spurious_change(a, v, event);
 		if (!code && v->fault_open && (v->fault_error & 3) == 3)
 			code = xf_cow_reuse(a, v);

@@ -425,10 +425,18 @@ void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct 
 	v->not_suspended = false;
 	if (!fork || fork->suspended || fork->vcpu != v)
 		return;
-	fork->suspended = true;
+	fork->suspended = fork->preempted = true;
 	fork->switches = v->switches;
 	fork->suspended_at = event->tsc;
 	v->fork = NULL;
+}
+
+void xf_fork_batch(struct xf_vcpu *v, const struct xf_event *event)
+{
+	struct xf_fork *fork = v->fork;
+
+	if (fork && !fork->suspended && fork->vcpu == v)
+		fork->copied += event->count;
 }
 
 int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event)

@@ -6,10 +6,10 @@
 #include "schemas/db.h"
 
 static const char insert_fork[] =
-	"INSERT INTO fork (fork_id, domid, vcpu, tsc_start, tsc_end, tsc_pin, mechanism, pt_pages, ptes,"
-	" faults, unhooks, rehooks, emulations, flushes, spurious, cow_faults, complete, rip, ended_by,"
+	"INSERT INTO fork (fork_id, domid, vcpu, tsc_start, tsc_end, tsc_pin, copied, preempted,"
+	" mechanism, pt_pages, ptes, faults, unhooks, rehooks, emulations, flushes, spurious, cow_faults, complete, rip, ended_by,"
 	" doubt, first_event, last_event)"
-	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 static const char insert_sequence[] =
 	"INSERT INTO sequence (sequence_id, fork_id, domid, vcpu, pt_page, frame, va_base, mechanism,"
@@ -183,6 +183,12 @@ const char *xf_rows_mechanism(const struct xf_fork *fork)
 	return fork->has_shadow ? "oos" : fork->has_unhooked ? "unhook" : "emulate";
 }
 
+/* What another task set meanwhile cannot be told from what the fork did; 0 = mmu_update has no counts here. */
+static bool copied_known(const struct xf_fork *fork)
+{
+	return fork->ended_by == XF_END_PIN && !fork->preempted && !fork->cut && fork->copied;
+}
+
 int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork)
 {
 	sqlite3_stmt *stmt = a->statements[XF_INSERT_FORK];
@@ -197,6 +203,8 @@ int xf_rows_fork(struct xf_analyzer *a, const struct xf_fork *fork)
 	at = add(stmt, at, fork->tsc_start);
 	at = add(stmt, at, fork->tsc_end);
 	at = add_if(stmt, at, fork->tsc_pin != 0, fork->tsc_pin);
+	at = add_if(stmt, at, copied_known(fork), fork->copied);
+	at = add(stmt, at, fork->preempted);
 	at = add_text(stmt, at, xf_rows_mechanism(fork));
 	at = add(stmt, at, fork->npages);
 	at = add(stmt, at, fork->costs.ptes);

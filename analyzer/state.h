@@ -88,6 +88,8 @@ struct xf_fork {
 	unsigned open; /* sequences of it that are open */
 	bool has_emulated, has_unhooked, has_shadow;
 	bool suspended;	       /* a task switch came before its end */
+	bool preempted;	       /* it was suspended at least once */
+	uint64_t copied;       /* entries its vCPU set by mmu_update since its first write */
 	uint64_t switches;     /* of the vCPU when it was suspended */
 	uint64_t spaces;       /* address spaces that the vCPU had loaded at the last write */
 	uint64_t cr3;	       /* the address space, 0 = not recorded */
@@ -391,6 +393,8 @@ int xf_fork_write(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_writ
 	const struct xf_event *event, struct xf_fork **fork);
 int xf_fork_user_fault(struct xf_analyzer *a, struct xf_vcpu *v);
 void xf_fork_task_switch(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
+/* An mmu_update of the vCPU: what its fork copies. */
+void xf_fork_batch(struct xf_vcpu *v, const struct xf_event *event);
 int xf_fork_pin(struct xf_analyzer *a, struct xf_vcpu *v, const struct xf_event *event);
 
 /*

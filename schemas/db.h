@@ -15,7 +15,7 @@
 /* "XFLT": PRAGMA application_id of every database of ours. */
 #define XF_APPLICATION_ID 0x58464c54
 /* PRAGMA user_version: the schema in schemas/. */
-#define XF_SCHEMA_VERSION 2
+#define XF_SCHEMA_VERSION 3
 
 /* How to open a database: by one thread only, as everything here does, so that no call takes a lock. */
 #define XF_DB_READONLY	(SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX)

@@ -8,6 +8,8 @@ CREATE TABLE fork (
 	tsc_start   INTEGER NOT NULL,  -- first and last record of it, cycles
 	tsc_end     INTEGER NOT NULL,
 	tsc_pin     INTEGER,           -- the child's tables pinned: the guest's own end of it
+	copied      INTEGER,           -- entries its vCPU set by mmu_update from the first record to the pin
+	preempted   INTEGER NOT NULL,  -- another task ran on its vCPU before its end
 	mechanism   TEXT NOT NULL,
 	pt_pages    INTEGER NOT NULL,  -- distinct page-table pages
 	ptes        INTEGER NOT NULL,  -- entries changed

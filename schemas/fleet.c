@@ -27,9 +27,9 @@ static const struct xf_table tables[] = {
 	{"doubt", "code count tsc+ offset text"},
 	{"symbol", "domid rip+ name"},
 	{"fork",
-		"fork_id domid vcpu tsc_start+ tsc_end+ tsc_pin+ mechanism pt_pages ptes faults unhooks"
-		" rehooks emulations flushes spurious cow_faults complete rip+ ended_by doubt first_event"
-		" last_event"},
+		"fork_id domid vcpu tsc_start+ tsc_end+ tsc_pin+ copied preempted mechanism pt_pages ptes"
+		" faults unhooks rehooks emulations flushes spurious cow_faults complete rip+ ended_by doubt"
+		" first_event last_event"},
 	{"sequence",
 		"sequence_id fork_id domid vcpu pt_page+ frame+ va_base+ mechanism tsc_start+ tsc_end+"
 		" tsc_slack faults ptes unhooks rehooks emulations flushes spurious ended_by complete"

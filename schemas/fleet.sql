@@ -86,7 +86,8 @@ CREATE TABLE symbol (
 
 CREATE TABLE fork (
 	host_id INTEGER NOT NULL REFERENCES host, fork_id INTEGER NOT NULL, domid INTEGER, vcpu INTEGER,
-	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, tsc_pin INTEGER, mechanism TEXT NOT NULL,
+	tsc_start INTEGER NOT NULL, tsc_end INTEGER NOT NULL, tsc_pin INTEGER, copied INTEGER,
+	preempted INTEGER NOT NULL, mechanism TEXT NOT NULL,
 	pt_pages INTEGER NOT NULL, ptes INTEGER NOT NULL, faults INTEGER NOT NULL, unhooks INTEGER NOT NULL,
 	rehooks INTEGER NOT NULL, emulations INTEGER NOT NULL, flushes INTEGER NOT NULL,
 	spurious INTEGER NOT NULL, cow_faults INTEGER NOT NULL, complete INTEGER NOT NULL, rip INTEGER,
@@ -254,7 +255,7 @@ SELECT h.host, f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	f.spurious, f.cow_faults, f.complete,
 	(SELECT s.name FROM symbol s WHERE s.host_id = f.host_id AND s.rip = f.rip
 		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
+	f.rip, f.tsc_pin, f.copied, f.preempted, f.ended_by, f.doubt, f.first_event, f.last_event,
 	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
 FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id
 	LEFT JOIN domain_name d ON d.host_id = f.host_id AND d.domid = f.domid

@@ -128,7 +128,8 @@ CREATE TABLE symbol (
 CREATE TABLE fork (
 	host_id integer NOT NULL DEFAULT current_setting('xenfault.host_id')::integer,
 	fork_id bigint NOT NULL, domid integer, vcpu integer, tsc_start u64 NOT NULL,
-	tsc_end u64 NOT NULL, tsc_pin u64, mechanism text NOT NULL, pt_pages bigint NOT NULL,
+	tsc_end u64 NOT NULL, tsc_pin u64, copied bigint, preempted smallint NOT NULL,
+	mechanism text NOT NULL, pt_pages bigint NOT NULL,
 	ptes bigint NOT NULL, faults bigint NOT NULL, unhooks bigint NOT NULL,
 	rehooks bigint NOT NULL, emulations bigint NOT NULL, flushes bigint NOT NULL,
 	spurious bigint NOT NULL, cow_faults bigint NOT NULL, complete smallint NOT NULL,
@@ -353,7 +354,7 @@ SELECT h.host, f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	f.spurious, f.cow_faults, f.complete,
 	(SELECT s.name FROM symbol s WHERE s.host_id = f.host_id AND s.rip = f.rip
 		AND s.domid IN (f.domid, -1) ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
+	f.rip, f.tsc_pin, f.copied, f.preempted, f.ended_by, f.doubt, f.first_event, f.last_event,
 	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
 FROM fork f JOIN capture c ON c.host_id = f.host_id JOIN host h ON h.host_id = f.host_id
 	LEFT JOIN domain_name d ON d.host_id = f.host_id AND d.domid = f.domid

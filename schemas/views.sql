@@ -28,7 +28,7 @@ SELECT f.fork_id, f.domid, f.vcpu, f.tsc_start, f.tsc_end,
 	f.spurious, f.cow_faults, f.complete,
 	(SELECT s.name FROM symbol s WHERE s.rip = f.rip AND s.domid IN (f.domid, -1)
 		ORDER BY s.domid DESC LIMIT 1) AS symbol,
-	f.rip, f.tsc_pin, f.ended_by, f.doubt, f.first_event, f.last_event,
+	f.rip, f.tsc_pin, f.copied, f.preempted, f.ended_by, f.doubt, f.first_event, f.last_event,
 	g.pid, g.comm, g.child_pid, n.named_by, d.name AS domain
 FROM fork f LEFT JOIN domain_name d ON d.domid = f.domid
 	LEFT JOIN fork_name n ON n.fork_id = f.fork_id
