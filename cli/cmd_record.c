@@ -26,6 +26,7 @@
 #include "cli/symbolize.h"
 #include "collector/store/spool.h"
 #include "collector/store/store.h"
+#include "common/broker.h"
 #include "common/clock.h"
 #include "common/cpulist.h"
 #include "schemas/db.h"
@@ -76,8 +77,9 @@ struct record {
 	char *drain_path;
 	struct xf_newfile *raw; /* NULL = not wanted */
 	unsigned new_flags;	/* of both files */
-	bool restored;		/* the drain, or its guard, left Xen as it found it */
-	char failure[1024];	/* what the drain said, class cut off */
+	int broker;	    /* opens them, where this process has given up its rights; -1 = none */
+	bool restored;	    /* the drain, or its guard, left Xen as it found it */
+	char failure[1024]; /* what the drain said, class cut off */
 	bool failed, usage;
 	struct xf_host_names names;
 	char news[4096]; /* line of the status channel that is not whole yet */
@@ -714,7 +716,7 @@ static int start(struct record *r, int *raw, struct xf_error *err)
 	rights.producer = r->producer.pid;
 	rights.log = r->names.log.file >= 0 ? r->names.log.path : NULL;
 	rights.log_file = r->names.log.file;
-	return xf_rights_give_up(&rights, err);
+	return xf_rights_give_up(&rights, &r->broker, err);
 }
 
 static int run(struct record *r, struct xf_error *err)
@@ -752,6 +754,7 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 	r.drain_path = own->via ? NULL : xf_drain_path();
 	r.producer = r.command = XF_NO_CHILD;
 	r.new_flags = file_flags(&r);
+	r.broker = -1;
 	r.names = (struct xf_host_names){.log = {.stop = -1, .file = -1}};
 	if (!code)
 		code = xf_guests_check(options, err);
@@ -784,6 +787,7 @@ static int run_record(struct xf_options *options, struct xf_error *err)
 	xf_spool_stop(r.spool);
 	xf_newfile_close(r.raw);
 	xf_host_names_close(&r.names);
+	xf_broker_release(r.broker);
 	free(r.drain_path);
 	free(r.kept);
 	free(r.raw_kept);

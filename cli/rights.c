@@ -40,7 +40,7 @@ static size_t files_to_read(const struct xf_rights *rights, const char **files)
 	return n;
 }
 
-int xf_rights_give_up(const struct xf_rights *rights, struct xf_error *err)
+int xf_rights_give_up(const struct xf_rights *rights, int *broker, struct xf_error *err)
 {
 	const char *temporary[] = {"/tmp", "/var/tmp", "/usr/tmp", getenv("TMPDIR")};
 	size_t folders = sizeof(temporary) / sizeof(temporary[0]) - !temporary[3];
@@ -54,6 +54,7 @@ int xf_rights_give_up(const struct xf_rights *rights, struct xf_error *err)
 	struct xf_confine_who who;
 	int code;
 
+	*broker = -1;
 	if (geteuid())
 		return 0;
 	files = calloc((size_t)rights->options->nsymbols + (size_t)rights->options->nguests + 2,
@@ -63,7 +64,7 @@ int xf_rights_give_up(const struct xf_rights *rights, struct xf_error *err)
 	grants.read = files;
 	grants.nread = files_to_read(rights, files);
 	choose_user(&who);
-	code = xf_broker_start(&grants, &who, &confined, err);
+	code = xf_broker_start(broker, &grants, &who, &confined, err);
 	free(files);
 	if (code == -XF_LIVE) {
 		xf_warn("the capture is read and stored with root's rights: %s", err->text);

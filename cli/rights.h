@@ -20,9 +20,10 @@ struct xf_rights {
 
 /*
  * Gives up root's rights, where there are such, and becomes the user behind sudo or else an unprivileged one.
- * What is not to be had here is told, and the capture goes on; the error is one after which it cannot.  To be called while there
- * is one thread, and before a byte of the stream is read.
+ * What is not to be had here is told, and the capture goes on; the error is one after which it cannot.  To be
+ * called while there is one thread, and before a byte of the stream is read.  *broker is for xf_broker_release()
+ * at the end, -1 = there is none.
  */
-int xf_rights_give_up(const struct xf_rights *rights, struct xf_error *err);
+int xf_rights_give_up(const struct xf_rights *rights, int *broker, struct xf_error *err);
 
 #endif

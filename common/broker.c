@@ -473,22 +473,32 @@ static bool prepare(struct broker *b, pid_t process)
 static void serve(const struct xf_broker_grants *grants, pid_t process, int socket)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP};
+	static const struct xf_broker_grants none = {.file = -1};
 	struct broker b = {.grants = grants};
-	struct pollfd listener = {.events = POLLIN};
+	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = socket, .events = POLLIN}};
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	prctl(PR_SET_NAME, "xenfault-broker");
 	close_others(socket, grants->file);
-	if (!prepare(&b, process) || send_byte(socket, -1) || !receive_byte(socket, &listener.fd) ||
-		listener.fd < 0 || send_byte(socket, -1))
+	if (!prepare(&b, process) || send_byte(socket, -1) || !receive_byte(socket, &fds[0].fd) ||
+		fds[0].fd < 0 || send_byte(socket, -1))
 		_exit(1);
-	close(socket);
-	while (poll(&listener, 1, -1) >= 0 || errno == EINTR)
-		if (listener.revents & POLLIN)
-			answer(&b, listener.fd);
-		else if (listener.revents)
+	while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
+		if (fds[0].revents & POLLIN)
+			answer(&b, fds[0].fd);
+		else if (fds[0].revents)
 			break;
+		if (fds[1].fd >= 0 && fds[1].revents) {
+			b.grants = &none;
+			if (chdir("/"))
+				break;
+			for (int i = 0; i < XF_BROKER_MADE; i++)
+				close(b.folder[i]);
+			close(socket);
+			fds[1].fd = -1;
+		}
+	}
 	_exit(0);
 }
 
@@ -511,26 +521,40 @@ static int start(int socket, struct xf_error *err)
 	return 0;
 }
 
-int xf_broker_start(const struct xf_broker_grants *grants, const struct xf_confine_who *who,
-	struct xf_confined *confined, struct xf_error *err)
+int xf_broker_start(int *broker, const struct xf_broker_grants *grants,
+	const struct xf_confine_who *who, struct xf_confined *confined, struct xf_error *err)
 {
-	pid_t process = getpid(), broker;
+	pid_t process = getpid(), other;
 	int ends[2], code;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return xf_fail_errno(err, XF_LIVE, "cannot make a socket");
-	broker = fork();
-	if (!broker) {
+	other = fork();
+	if (!other) {
 		close(ends[0]);
 		serve(grants, process, ends[1]);
 	}
 	close(ends[1]);
-	code = broker < 0 ? xf_fail_errno(err, XF_LIVE, "cannot start a process")
-			  : start(ends[0], err);
-	close(ends[0]);
-	if (code && broker > 0)
-		waitpid(broker, NULL, 0);
-	if (!code)
-		xf_confine_rights(confined, who);
-	return code;
+	code = other < 0 ? xf_fail_errno(err, XF_LIVE, "cannot start a process")
+			 : start(ends[0], err);
+	if (code) {
+		close(ends[0]);
+		if (other > 0)
+			waitpid(other, NULL, 0);
+		return code;
+	}
+	*broker = ends[0];
+	xf_confine_rights(confined, who);
+	return 0;
+}
+
+void xf_broker_release(int broker)
+{
+	int fd;
+
+	if (broker < 0)
+		return;
+	shutdown(broker, SHUT_WR);
+	receive_byte(broker, &fd);
+	close(broker);
 }

@@ -29,10 +29,13 @@ struct xf_broker_grants {
 };
 
 /*
- * Becomes who, for good; only root can.  To be called while there is one thread.  -XF_LIVE with the reason
- * where the kernel has not what it takes: the process goes on as it was.
+ * Becomes who, for good; only root can.  To be called while there is one thread.  *broker is for
+ * xf_broker_release().  -XF_LIVE with the reason where the kernel has not what it takes: the process goes on as it was.
  */
-int xf_broker_start(const struct xf_broker_grants *grants, const struct xf_confine_who *who,
-	struct xf_confined *confined, struct xf_error *err);
+int xf_broker_start(int *broker, const struct xf_broker_grants *grants,
+	const struct xf_confine_who *who, struct xf_confined *confined, struct xf_error *err);
+
+/* Nothing is granted any more, and the broker uses no folder.  It ends with this process.  Negative: nothing is done. */
+void xf_broker_release(int broker);
 
 #endif

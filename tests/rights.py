@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """xenfault record as root: what its processes may do while it runs.  Out: cases; none for an ordinary user."""
+import contextlib
 import os
 import shutil
 import signal
@@ -62,7 +63,7 @@ def broker(pid):
 
 
 def events(path):
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
         equal(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)], "integrity")
         return db.execute("SELECT count(*) FROM event").fetchone()[0]
 
@@ -137,7 +138,7 @@ def _():
                 _, err = ended(folder.record(f"cat {TRACE}", "-f", "--symbols", symbols, "--domain-names", "names",
                                              pass_fds=[opened.fileno()]))
                 check("cannot" not in err, err)
-                with sqlite3.connect(folder("x.db")) as db:
+                with contextlib.closing(sqlite3.connect(folder("x.db"))) as db:
                     check(db.execute("SELECT count(*) FROM symbol WHERE name LIKE 'everything%'").fetchone()[0],
                           f"no symbol of {symbols}")
                     equal(db.execute("SELECT name FROM domains WHERE domid = 0").fetchall(), [("top",)], "name")
@@ -186,6 +187,17 @@ def _():
         while os.path.exists(f"/proc/{helper}") and status(helper)["State"][0] != "Z" and time.time() < end:
             time.sleep(.02)
         check(not os.path.exists(f"/proc/{helper}") or status(helper)["State"][0] == "Z", "the broker lives")
+
+
+@case("rights: nothing uses the folder when record has ended")
+def _():
+    with Folder() as folder:
+        subprocess.run(["mount", "-t", "tmpfs", "xenfault", folder.path], check=True)
+        try:
+            ended(folder.record(f"cat {TRACE}"))
+            equal(os.listdir(folder.path), ["x.db"], "files")
+        finally:
+            subprocess.run(["umount", folder.path], check=True)
 
 
 @case("rights: without its broker a recording ends with a message")

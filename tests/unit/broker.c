@@ -125,9 +125,10 @@ static int confined(pid_t child, pid_t stranger, const char *whole)
 	struct xf_confined what = {0};
 	struct xf_error err = {0};
 	char memory[40];
+	int broker;
 
 	snprintf(memory, sizeof(memory), "/proc/%d/mem", (int)getppid());
-	if (xf_broker_start(&grants, &nobody, &what, &err)) {
+	if (xf_broker_start(&broker, &grants, &nobody, &what, &err)) {
 		report("broker: starts", false, err.text);
 		return 1;
 	}
@@ -136,6 +137,8 @@ static int confined(pid_t child, pid_t stranger, const char *whole)
 	names_of_others(memory);
 	other_powers(stranger);
 	can("a signal to its child", !kill(child, SIGTERM));
+	xf_broker_release(broker);
+	cannot("its own file, once it has let go", opens("x.db", O_RDWR));
 	return unit_status();
 }
 
